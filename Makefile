@@ -73,7 +73,7 @@ race: setup ## the concurrent packages under the race detector
 	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) $(PARQUET) | tr ' ' '|'))$$" $(CONCURRENT)
 
 # The packages whose tests try something more often at night: those that call promise.Figure.
-FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/dataset/text ./internal/ort ./internal/infer ./internal/infer/batchnorm ./internal/infer/intake ./internal/infer/rounding ./internal/infer/store ./internal/moments ./internal/statedict ./internal/predictions ./internal/ensemble ./internal/guarantee \
+FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/tokenizer ./internal/ort ./internal/infer ./internal/infer/batchnorm ./internal/infer/intake ./internal/infer/rounding ./internal/infer/store ./internal/moments ./internal/statedict ./internal/predictions ./internal/ensemble ./internal/guarantee \
 	./internal/baseline ./internal/study/compare ./internal/study/settling ./cmd/swagwrap
 
 # FUZZTIME is for each target. Minimising with Go's default of a minute takes most of it. A target that ends with "context deadline

@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/packages"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -70,18 +71,67 @@ func execute(ctx context.Context, env *console.Env, args []string) error {
 // collection is cheap there, and garbage from images and scores does not double the memory.
 const frugal = 20
 
-// with returns the action of a command: it reads the command line as options, and runs the command with them.
-func with[O any](read func(c *cli.Context) (O, error), run func(ctx context.Context, o O) error) cli.ActionFunc {
-	return func(c *cli.Context) error {
-		o, err := read(c)
-		if err != nil {
-			return err
-		}
-		if c.IsSet("memory") { // garbage takes memory, too
-			defer debug.SetGCPercent(debug.SetGCPercent(frugal))
-		}
-		return run(c.Context, o)
+// A command is one of the program's: its words, its flags, and what it does with the arguments when the flags have filled its
+// options.
+type command struct {
+	name, usage, args, description string
+	flags.Table
+	run func(ctx context.Context, args []string) error
+}
+
+// commands returns the commands of the program.
+func (a *app) commands() []*command {
+	return []*command{
+		tryCommand(a), inspectCommand(a), fitCommand(a), sampleCommand(a), exportCommand(a), listCommand(a), prepareCommand(a),
+		scoreCommand(a), mergeCommand(a), compareCommand(a), oodCommand(a), calibrateCommand(a), settleCommand(a),
+		sweepCommand(a), geometryCommand(a), setupCommand(a), doctorCommand(a),
 	}
+}
+
+// command returns the command with a name, which exists.
+func (a *app) command(name string) *command {
+	all := a.commands()
+	return all[slices.IndexFunc(all, func(c *command) bool { return c.name == name })]
+}
+
+// library returns the command as the library takes it.
+func (c *command) library(a *app) *cli.Command {
+	c.Table = append(c.Table, flags.Bool(flags.Row{Name: "quiet", Short: "q", Usage: "print errors only"}, &a.Quiet),
+		flags.Bool(flags.Row{
+			Name:  "verbose",
+			Short: "v",
+			Usage: "print more about what happens, and notes about the columns of tables",
+		}, &a.Verbose))
+	return &cli.Command{
+		Name:         c.name,
+		Usage:        c.usage,
+		ArgsUsage:    c.args,
+		Description:  c.description,
+		Flags:        c.Library(),
+		OnUsageError: onUsageError,
+		Action:       func(line *cli.Context) error { return a.start(c, line) },
+	}
+}
+
+// start reads a command line as the options of a command, and runs it.
+func (a *app) start(c *command, line *cli.Context) error {
+	a.parsed()
+	a.Usage = c.name + " " + c.args
+	if err := c.Fill(); err != nil {
+		return err
+	}
+	if err := flags.Positionals(line); err != nil {
+		return err
+	}
+	if c.Is("memory") { // garbage takes memory, too
+		defer debug.SetGCPercent(debug.SetGCPercent(frugal))
+	}
+	ctx, passes := tally.Start(line.Context)
+	err := a.Opened(c.run(ctx, line.Args().Slice()))
+	if runs := passes.Counts(); runs.Wanted+runs.Hidden() > 0 {
+		a.Debugf("runs: %v", runs)
+	}
+	return err
 }
 
 func init() {
@@ -165,12 +215,6 @@ func (a *app) cli() *cli.App {
 		Description: strings.TrimSpace(strings.SplitAfterN(overview, "\n", 2)[1]),
 		Writer:      a.Stdout,
 		ErrWriter:   a.Stderr,
-		Commands: []*cli.Command{
-			a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
-			a.listCommand(), a.prepareCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(),
-			a.calibrateCommand(), a.settleCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
-			a.helpCommand(), shell.Completion(), shell.Man(exitStatus),
-		},
 		// By default the library prints help on stdout, exits inside Run, splits flags at commas and ignores unknown
 		// commands.
 		ExitErrHandler:            func(*cli.Context, error) {},
@@ -185,32 +229,24 @@ func (a *app) cli() *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
-	for _, cmd := range c.Commands {
-		cmd.OnUsageError = onUsageError
-		cmd.Flags = append(cmd.Flags,
-			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors only"},
-			&cli.BoolFlag{
-				Name:    "verbose",
-				Aliases: []string{"v"},
-				Usage:   "print more about what happens, and notes about the columns of tables",
-			})
-		action := cmd.Action
-		cmd.Action = func(c *cli.Context) error {
-			a.parsed()
-			a.Quiet, a.Verbose, a.Usage = c.Bool("quiet"), c.Bool("verbose"), cmd.Name+" "+cmd.ArgsUsage
-			if err := flags.Positionals(c); err != nil {
-				return err
-			}
-			ctx, passes := tally.Start(c.Context)
-			c.Context = ctx
-			err := a.Opened(action(c))
-			if runs := passes.Counts(); runs.Wanted+runs.Hidden() > 0 {
-				a.Debugf("runs: %v", runs)
-			}
-			return err
-		}
+	for _, command := range a.commands() {
+		c.Commands = append(c.Commands, command.library(a))
 	}
-	c.CustomAppHelpTemplate = flags.Template(help(c.Commands, a.Screen().Width))
+	topic := topicCommand(a).library(a)
+	topic.Hidden = true
+	c.Commands = append(c.Commands, topic)
+	for _, words := range []*cli.Command{shell.Completion(), shell.Man(exitStatus)} {
+		action := words.Action
+		own := &command{name: words.Name, usage: words.Usage, args: words.ArgsUsage, description: words.Description}
+		cmd := own.library(a)
+		cmd.Hidden = words.Hidden
+		cmd.Action = func(line *cli.Context) error {
+			own.run = func(context.Context, []string) error { return action(line) }
+			return a.start(own, line)
+		}
+		c.Commands = append(c.Commands, cmd)
+	}
+	c.CustomAppHelpTemplate = flags.Verbatim(help(c.Commands, a.Screen().Width))
 	return c
 }
 
@@ -259,9 +295,6 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	}
 	list := name + " --help lists the flags"
 	_, flag, unknown := strings.Cut(err.Error(), "not defined: -")
-	if bad := flags.Unparsed(err, known); bad != nil {
-		return bad
-	}
 	switch {
 	case !unknown:
 		return console.Usagef(list, "%w", err)
@@ -286,11 +319,12 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	return console.Usagef(list, "unknown flag --%s", flag)
 }
 
-func (a *app) setupCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "setup",
-		Usage: "fetch ONNX Runtime into the user's cache folder",
-		Description: `Fetches ONNX Runtime ` + ort.Version + ` once, from its official npm package or PyPI wheel, with whichever of npm and pip
+func setupCommand(a *app) *command {
+	name := ""
+	return &command{
+		name:  "setup",
+		usage: "fetch ONNX Runtime into the user's cache folder",
+		description: `Fetches ONNX Runtime ` + ort.Version + ` once, from its official npm package or PyPI wheel, with whichever of npm and pip
 is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothing else is installed.
 
    swagwrap setup
@@ -299,27 +333,27 @@ With --provider webgpu it is the build that computes on GPUs with Vulkan or Meta
 With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Intel's kernels, in addition, with pip: 80 MB, and 133 MB on
 disk. Commands use it with --provider openvino. With --provider web it is ONNX Runtime for browsers, which export --web copies:
 33 MB, and 14 MB on disk, with npm, or from the archive that ` + ort.WebEnv + ` names.`,
-		Flags: []cli.Flag{flags.FetchedFlag},
-		Action: with(func(c *cli.Context) (ort.Provider, error) {
-			return flags.Fetched(c), nil
-		}, func(ctx context.Context, p ort.Provider) error {
-			library, err := p.Install(ctx, func(s string) { a.Logf("%s", s) })
-			if err != nil {
-				return err
-			}
-			if !p.Computes() {
-				a.Logf("ONNX Runtime %s for browsers: %s", ort.Version, filepath.Dir(library.Path))
-				return nil
-			}
-			rt, err := p.Open(library)
-			if err != nil {
-				return err
-			}
-			a.Logf("ONNX Runtime %s: %s", rt.Version(), library.Path)
-			if other := os.Getenv(ort.LibraryEnv); other != "" && p.Name == ort.CPU {
-				a.Logf("note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
-			}
-			return nil
-		}),
+		Table: flags.Table{flags.FetchedProvider(&name)},
+		run:   func(ctx context.Context, _ []string) error { return a.setup(ctx, flags.Fetched(name)) },
 	}
+}
+
+func (a *app) setup(ctx context.Context, p ort.Provider) error {
+	library, err := p.Install(ctx, packages.Managers{}, func(s string) { a.Logf("%s", s) })
+	if err != nil {
+		return err
+	}
+	if !p.Computes() {
+		a.Logf("ONNX Runtime %s for browsers: %s", ort.Version, filepath.Dir(library.Path))
+		return nil
+	}
+	rt, err := p.Open(library)
+	if err != nil {
+		return err
+	}
+	a.Logf("ONNX Runtime %s: %s", rt.Version(), library.Path)
+	if other := os.Getenv(ort.LibraryEnv); other != "" && p.Name == ort.CPU {
+		a.Logf("note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
+	}
+	return nil
 }

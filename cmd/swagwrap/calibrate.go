@@ -9,11 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
@@ -34,12 +33,13 @@ import (
 // each is a fit.
 const usualFolds, maxFolds = 5, 1000
 
-func (a *app) calibrateCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "calibrate",
-		Usage:     "fit a temperature, or another calibration, to saved predictions",
-		ArgsUsage: "PREDICTIONS",
-		Description: `Reads labelled predictions that any program saved. Fits a calibration, such as a temperature, and shows what it changes.
+func calibrateCommand(a *app) *command {
+	o := &calibrateOptions{app: a}
+	return &command{
+		name:  "calibrate",
+		usage: "fit a temperature, or another calibration, to saved predictions",
+		args:  "PREDICTIONS",
+		description: `Reads labelled predictions that any program saved. Fits a calibration, such as a temperature, and shows what it changes.
 Fit it on examples that training did not use, and test it on others (--test).
 
    swagwrap score --probs -o val.csv ensemble.safetensors val/
@@ -79,34 +79,43 @@ PREDICTIONS is .npz or .npy (arrays probs or logits, and labels; [N C H W] for p
 Independent labels have the arrays probabilities or logits, and labels. Regressions have target, mean, std (or aleatoric_std
 and epistemic_std), and member_mean and member_std. Columns have these names, with _0, _1 … for several targets.
 Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration that was fitted without it.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.OneOf(&cli.StringFlag{
-				Name:  "task",
-				Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it",
-				Value: "auto",
-			}, "auto", "classes", task.NextToken, "labels", "regression"),
-			&cli.StringFlag{Name: "method", Usage: methodUsage(), DefaultText: "the first; noise where there is none"},
-			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is " +
-				"of any classes: "),
-			coverageFlags[0], coverageFlags[1], coverageFlags[2],
-			flags.LabelsFlag,
-			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
-			&cli.StringFlag{
-				Name:  "key",
-				Usage: "the predictions are the array `NAME` of .npz files, or the columns NAME_0, NAME_1 … of tables",
-			},
-			flags.ClassAxisFlag,
-			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"},
-			&cli.StringFlag{
-				Name: "save",
-				Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of " +
-					"PREDICTIONS",
-			},
-			flags.Whole(2, maxFolds, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: usualFolds}),
-			flags.SeedFlag("`SEED` of the folds, of the intervals, and of the sets of classes"),
-		}),
-		Action: with(readCalibrate, a.calibrate),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.predictions = args[0]
+			return o.calibrate(ctx)
+		},
 	}
+}
+
+func (o *calibrateOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.OneOf(flags.Row{
+			Name:    "task",
+			Usage:   "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it",
+			Default: "auto",
+		}, &o.task, "auto", "classes", task.NextToken, "labels", "regression"),
+		flags.Text(flags.Row{Name: "method", Usage: methodUsage(), Preset: "the first; noise where there is none"}, &o.method),
+		criterion(&o.threshold, "of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; "+
+			"risk is of any classes: "),
+	}, coverage(&o.promise), flags.Table{
+		flags.Labels(&o.labels),
+		flags.Text(flags.Row{Name: "test", Usage: "also score the predictions in `FILE`"}, &o.test),
+		flags.Text(flags.Row{
+			Name:  "key",
+			Usage: "the predictions are the array `NAME` of .npz files, or the columns NAME_0, NAME_1 … of tables",
+		}, &o.key),
+		flags.ClassAxis(&o.axis, nil),
+		flags.Text(flags.Row{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"}, &o.ensemble),
+		flags.Text(flags.Row{
+			Name: "save",
+			Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of " +
+				"PREDICTIONS",
+			Then: func() error { return o.check() },
+		}, &o.save),
+		flags.Whole(flags.Row{Name: "folds", Usage: "cross-fit in `K` folds", Default: strconv.Itoa(usualFolds)}, &o.folds, 2, maxFolds),
+		flags.Seed(flags.Row{Usage: "`SEED` of the folds, of the intervals, and of the sets of classes"}, &o.seed),
+	})
+	return o.Table
 }
 
 // methodUsage lists the methods.
@@ -124,8 +133,10 @@ func methodUsage() string {
 
 // calibrateOptions are the values of calibrate's command line.
 type calibrateOptions struct {
+	*app
+	flags.Table
 	predictions    string
-	output         flags.Output
+	output         flags.OutputOptions
 	task, method   string
 	threshold      chosenThreshold
 	promise        calibration.Promise
@@ -138,38 +149,21 @@ type calibrateOptions struct {
 	seed           uint64
 }
 
-func readCalibrate(c *cli.Context) (o calibrateOptions, err error) {
-	o = calibrateOptions{
-		predictions: c.Args().First(),
-		output:      flags.ReadOutput(c),
-		task:        c.String("task"),
-		method:      c.String("method"),
-		labels:      flags.ReadLabels(c),
-		test:        c.String("test"),
-		key:         c.String("key"),
-		axis:        c.Int("class-axis"),
-		ensemble:    c.String("ensemble"),
-		save:        c.String("save"),
-		folds:       c.Int("folds"),
-		seed:        c.Uint64("seed"),
-	}
+// check refuses options that contradict each other.
+func (o calibrateOptions) check() error {
 	switch ext := strings.ToLower(filepath.Ext(o.save)); {
 	case o.labels.Test != "" && o.test == "":
-		return o, console.Usagef("", "--labels test=FILE without --test")
+		return console.Usagef("", "--labels test=FILE without --test")
 	case o.save != "" && ext != ".csv" && ext != ".npz":
-		return o, console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
+		return console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
 	}
-	if o.promise, err = readPromise(c); err != nil {
-		return o, err
-	}
-	o.threshold, err = readThreshold(c)
-	return o, err
+	return nil
 }
 
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
 	calibration.Study
-	calibrateOptions
+	*calibrateOptions
 	of      string // path of the predictions
 	carrier *ensemble.Ensemble
 	outputs []*console.Output
@@ -177,8 +171,8 @@ type calibrationJob struct {
 	few     string // why no accuracy to expect is stored, or ""
 }
 
-func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
-	job, err := a.newCalibrationJob(o)
+func (o *calibrateOptions) calibrate(_ context.Context) error {
+	job, err := o.newCalibrationJob()
 	if err != nil {
 		return err
 	}
@@ -186,10 +180,10 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 	if e, err := ensemble.Open(o.ensemble); err == nil && task.Scoreless(e.Card.Task) { // its outputs are no predictions
 		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(o.ensemble))
 	}
-	if err := a.readPredictions(job); err != nil {
+	if err := job.readPredictions(); err != nil {
 		return err
 	}
-	if err := job.openEnsemble(a); err != nil {
+	if err := job.openEnsemble(o.app); err != nil {
 		return err
 	}
 	if err := job.Check(); err != nil {
@@ -201,7 +195,7 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 		}
 		return console.BadInput(fmt.Errorf("%s: %w", job.of, err), job.hints(err)...)
 	}
-	if err := a.unusable(job); err != nil {
+	if err := job.unusable(); err != nil {
 		return err
 	}
 	if job.carrier != nil {
@@ -209,31 +203,31 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 			return err
 		}
 		if job.few != "" {
-			a.Logf("%s", job.few)
+			o.Logf("%s", job.few)
 		}
 	}
-	a.Logf("%s", job.found.Describe())
-	if err := job.write(func() error { return a.showTables(job.found.Tables()...) }); err != nil {
+	o.Logf("%s", job.found.Describe())
+	if err := job.write(func() error { return o.showTables(job.found.Show().Tables()...) }); err != nil {
 		return err
 	}
 	if job.Criterion.Name == detect.ByRisk && job.carrier == nil || job.found.Undetermined() != "" {
 		return nil
 	}
 	if job.carrier != nil && job.carrier.Expected != nil && !job.found.Pays() {
-		a.Logf("only %s knows what to expect on data without labels", job.output.Path)
+		o.Logf("only %s knows what to expect on data without labels", job.output.Path)
 	}
-	a.Next(job.next()...)
+	o.Next(job.next()...)
 	return nil
 }
 
 // unusable shows a fit that the rows do not determine, and fails if it is to be stored in an ensemble or applied to predictions.
-func (a *app) unusable(job *calibrationJob) error {
+func (job *calibrationJob) unusable() error {
 	why := job.found.Undetermined()
 	if why == "" || job.ensemble == "" && job.save == "" {
 		return nil
 	}
-	if !a.Quiet { // on standard error, since there is no result
-		if err := a.writeTables(a.Stderr, job.found.Tables()); err != nil {
+	if !job.Quiet { // on standard error, since there is no result
+		if err := job.writeTables(job.Stderr, job.found.Show().Tables()); err != nil {
 			return err
 		}
 	}
@@ -278,29 +272,15 @@ func (job *calibrationJob) next() []string {
 
 // again returns the output and the flags that fit and choose the same for an ensemble.
 func (job *calibrationJob) again() []string {
-	words := []string{"calibrated.safetensors"}
-	add := func(flag, value string) {
-		if value != "" {
-			words = append(words, flag, value)
-		}
-	}
-	if job.task != "auto" {
-		add("--task", job.task)
-	}
-	add("--key", job.key)
-	if job.axis != 0 {
-		add("--class-axis", fmt.Sprint(job.axis))
-	}
-	add("--labels", job.labels.Main)
-	add("--method", job.method)
-	add("--threshold", job.threshold.String())
+	out, labels := "calibrated.safetensors", []string(nil)
 	if job.Promises() {
-		words[0] = "promised.safetensors"
-		add("--coverage", fmt.Sprint(job.promise.Level))
-		add("--set", job.promise.Method)
-		add("--by", job.promise.By)
+		out = "promised.safetensors"
 	}
-	return words
+	if main := job.labels.Main; main != "" {
+		labels = []string{"--labels", main}
+	}
+	return slices.Concat([]string{out}, job.Words("task", "key", "class-axis"), labels,
+		job.Words("method", "threshold", "coverage", "set", "by"))
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error, and are left out with -q.
@@ -327,7 +307,7 @@ func (a *app) writeTables(out io.Writer, tables []*report.Table) error {
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
-func (a *app) newCalibrationJob(o calibrateOptions) (*calibrationJob, error) {
+func (o *calibrateOptions) newCalibrationJob() (*calibrationJob, error) {
 	job := &calibrationJob{
 		Study: calibration.Study{
 			Folds:     o.folds,
@@ -339,11 +319,11 @@ func (a *app) newCalibrationJob(o calibrateOptions) (*calibrationJob, error) {
 		calibrateOptions: o,
 		of:               o.predictions,
 	}
-	err := a.Stdout.Ready() // the tables go there
+	err := o.Stdout.Ready() // the tables go there
 	if err != nil {
 		return nil, err
 	}
-	out, err := a.CreateResult(o.output.Path, o.output.Force, o.ensemble == "")
+	out, err := o.CreateResult(o.output.Path, o.output.Force, o.ensemble == "")
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +347,7 @@ func (job *calibrationJob) abort() {
 }
 
 // readPredictions reads the predictions to fit on and those to test on, and checks the method.
-func (a *app) readPredictions(job *calibrationJob) (err error) {
+func (job *calibrationJob) readPredictions() (err error) {
 	of := job.task
 	if of == "auto" {
 		of = summary.TaskOf(job.of)
@@ -379,7 +359,7 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 	case job.key != "":
 		return console.Usagef("", "--key is for predictions of classes: those of the task %s have arrays of several names", of)
 	}
-	if job.Fit, err = a.openPredictions(job, job.of, of, job.labels.Main); err != nil {
+	if job.Fit, err = job.openPredictions(job.of, of, job.labels.Main); err != nil {
 		return err
 	}
 	if job.Promise.Data, err = dataOf(job.Fit); err != nil {
@@ -412,19 +392,19 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 	if path == "" {
 		return nil
 	}
-	if job.Test, err = a.openPredictions(job, path, of, job.labels.Test); err != nil {
+	if job.Test, err = job.openPredictions(path, of, job.labels.Test); err != nil {
 		return err
 	}
 	if n := job.Test.InCommon(job.Fit); n > 0 {
-		a.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n),
+		job.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n),
 			report.Plural(job.Test.Len(), "row"), job.Fit.Path)
 	}
 	return nil
 }
 
 // openPredictions reads predictions of the named task. labels is the file of --labels for them, or "".
-func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*calibration.Predictions, error) {
-	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: o.key, Axis: o.axis})
+func (job *calibrationJob) openPredictions(path, of, labels string) (*calibration.Predictions, error) {
+	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: job.key, Axis: job.axis})
 	if errors.Is(err, predictions.ErrNoTruth) {
 		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
@@ -434,7 +414,7 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 	if err != nil {
 		return nil, open.WrongKind(err, path, kind.Predictions)
 	}
-	if p.Stored() && o.save != "" {
+	if p.Stored() && job.save != "" {
 		p.Close()
 		return nil, console.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble",
 			"--save: is not for predictions of pixels or tokens")
@@ -446,16 +426,16 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 	if p.Members > 0 {
 		what += ", " + report.Plural(p.Members, "member")
 	}
-	a.Logf("%s: %s", path, what)
+	job.Logf("%s: %s", path, what)
 	if p.LeftOut > 0 {
-		a.Warnf("%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
+		job.Warnf("%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
 	}
 	if p.Unlabelled > 0 {
-		a.Warnf("%s: %s without a label left out", path, report.Plural(p.Unlabelled, "row"))
+		job.Warnf("%s: %s without a label left out", path, report.Plural(p.Unlabelled, "row"))
 	}
-	a.leftOut(path, p.Unused)
+	job.leftOut(path, p.Unused)
 	if text := p.Spreadless(); text != "" {
-		a.Warnf("%s: %s", path, text)
+		job.Warnf("%s: %s", path, text)
 	}
 	return p, nil
 }
@@ -543,7 +523,7 @@ func (job *calibrationJob) write(show func() error) error {
 	if out := job.outputs[0]; job.carrier != nil {
 		err = writeEnsemble(job.carrier, out, job.ensemble)
 	} else {
-		err = console.WriteJSON(out, job.found.JSON())
+		err = console.WriteJSON(out, job.found.Show().JSON)
 	}
 	if err != nil {
 		return console.BadOutput(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 )
 
@@ -122,7 +123,7 @@ func (d *drawer) missing() (names []string) {
 	return names
 }
 
-func isSwitch(f cli.Flag) bool { _, ok := f.(*cli.BoolFlag); return ok }
+func isSwitch(f cli.Flag) bool { return !f.(*flags.Row).TakesValue() }
 
 // pick returns one of the values.
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }

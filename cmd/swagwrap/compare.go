@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
@@ -25,15 +24,17 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-func (a *app) compareCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "compare",
-		Usage:     "compare SWAG with SGD, SWA, temperature scaling and other methods",
-		ArgsUsage: "POSTERIOR... TEST",
-		Description: `Compares methods on labelled test data, and prints a table and a verdict. The methods are the last SGD checkpoint, SWA and
+func compareCommand(a *app) *command {
+	o := &compareOptions{studyOptions: studyOptions{app: a}}
+	return &command{
+		name:  "compare",
+		usage: "compare SWAG with SGD, SWA, temperature scaling and other methods",
+		args:  "POSTERIOR... TEST",
+		description: `Compares methods on labelled test data, and prints a table and a verdict. The methods are the last SGD checkpoint, SWA and
 SWAG, each without and with a temperature, and those that --methods lists.
 
    swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
@@ -61,37 +62,11 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 
    swagwrap compare --tune settings.json --bn-data train.npz --val val.npz posterior.safetensors test.npz
    swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
-		Flags: flags.Join([]cli.Flag{
-			flags.LabelsFlag, groupsFlag, flags.OutputNameFlag, flags.TaskFlag,
-			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on " +
-				"--val: "),
-			flags.OneOf(&cli.StringFlag{
-				Name:  "metrics",
-				Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own",
-				Value: "main",
-			}, "main", "all"),
-			flags.Whole(1, swag.MaxMembers-1, &cli.IntFlag{
-				Name: "max-members",
-				Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test " +
-					"examples leave",
-			}),
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
-			&cli.BoolFlag{
-				Name:  "each-run",
-				Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs",
-			},
-			&cli.StringFlag{
-				Name:  "tune",
-				Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings",
-			},
-			flags.Checked(&cli.StringFlag{
-				Name: "shift",
-				Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe " +
-					"severities=1,3,5 examples=1000 each=1",
-			}, shift.Parse),
-			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
-		}, flags.AdaptFlags("; compare adds rows for it"), flags.ReportFlags, storeFlags, flags.MethodFlags),
-		Action: with(readCompare, a.compare),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.args, o.posteriors, o.test = args, args[:len(args)-1], args[len(args)-1]
+			return o.compare(ctx)
+		},
 	}
 }
 
@@ -110,33 +85,54 @@ type compareOptions struct {
 	adapt      open.AdaptOptions
 }
 
-func readCompare(c *cli.Context) (o compareOptions, err error) {
-	if o, err = readComparison(c); err != nil {
-		return o, err
+func (o *compareOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Table{
+		flags.Labels(&o.Data.Labels),
+		groupsRow(&o.groups),
+	}, flags.OutputNameAndTask(&o.Network), flags.Table{
+		criterion(&o.threshold, "of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion "+
+			"chooses on --val: "),
+		flags.Parsed(flags.Row{
+			Name:    "metrics",
+			Usage:   "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own",
+			Default: "main",
+		}, &o.allMetrics, func(s string) (bool, error) { return s == "all", word.Check(s, "main", "all") }),
+		flags.Whole(flags.Row{
+			Name: "max-members",
+			Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test " +
+				"examples leave",
+			Not: "outcomes",
+		}, &o.maxMembers, 1, swag.MaxMembers-1),
+		flags.JSON(&o.report, "print JSON instead of a table: everything, unrounded"),
+		flags.Bool(flags.Row{
+			Name:  "each-run",
+			Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs",
+		}, &o.eachRun),
+		flags.Text(flags.Row{
+			Name:  "tune",
+			Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings",
+			Not:   "outcomes part",
+		}, &o.Tune),
+		flags.Parsed(flags.Row{
+			Name: "shift",
+			Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe " +
+				"severities=1,3,5 examples=1000 each=1",
+		}, &o.shift, func(s string) (string, error) {
+			_, err := shift.Parse(s)
+			return s, err
+		}),
+		flags.Text(flags.Row{
+			Name:  "save",
+			Usage: "write labels and each method's probabilities to `FILE.npz`",
+			Not:   "outcomes part",
+		}, &o.save),
+	}, flags.Adapt(&o.adapt, "; compare adds rows for it", &o.shift), flags.Report(&o.report), o.storeRows(),
+		flags.Methods(&o.StudyOptions))
+	o.Row("adapt").Then = func() error {
+		o.NeedsOutcomes = o.First("outcomes")
+		return cmp.Or(o.finish(), flags.RefuseNoTarget(o.adapt))
 	}
-	o.Network.Task = c.String("task")
-	last := c.NArg() - 1
-	o.posteriors, o.test = c.Args().Slice()[:last], c.Args().Get(last)
-	return o, o.check()
-}
-
-// readComparison reads everything but the arguments.
-func readComparison(c *cli.Context) (o compareOptions, err error) {
-	if o.studyOptions, err = readStudyOptions(c, "save", "tune"); err != nil {
-		return o, err
-	}
-	o.groups, o.allMetrics, o.maxMembers, o.eachRun = c.String("groups"), c.String("metrics") == "all", c.Int("max-members"),
-		c.Bool("each-run")
-	o.save, o.shift, o.NeedsOutcomes = c.String("save"), c.String("shift"),
-		flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
-	if o.adapt, err = flags.ReadAdapt(c); err != nil {
-		return o, err
-	}
-	if err := flags.RefuseNoTarget(o.adapt); err != nil {
-		return o, err
-	}
-	o.threshold, err = readThreshold(c)
-	return o, err
+	return o.Table
 }
 
 // check refuses options that contradict each other.
@@ -154,9 +150,12 @@ func (o compareOptions) check() error {
 	return nil
 }
 
-func (a *app) compare(ctx context.Context, o compareOptions) error {
+func (o *compareOptions) compare(ctx context.Context) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
-	pages, err := a.openPages(o.studyOptions)
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
@@ -180,7 +179,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	}
 	defer settings.out.Abort()
 
-	in, err := a.OpenStudy(ctx, o.StudyOptions, o.posteriors, true)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, o.posteriors, true)
 	if err != nil {
 		return err
 	}
@@ -189,7 +188,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
-	if cmp.Test, err = a.OpenOf(in, o.test, o.Data.Labels.Main, true); err != nil {
+	if cmp.Test, err = o.OpenOf(in, o.test, o.Data.Labels.Main, true); err != nil {
 		return err
 	}
 	if cmp.Grouping, err = grouping(o.groups, dataset.Keyed(cmp.Test), cmp.Test, in.Networks()[0].Posterior.Card.Task); err != nil {
@@ -198,14 +197,14 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := o.openShift(cmp, in); err != nil {
 		return err
 	}
-	target, err := a.openAdapt(o, cmp, in)
+	target, err := o.openAdapt(cmp, in)
 	if err != nil {
 		return err
 	}
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
-		a.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
+		o.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
+	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
 	if err != nil {
 		return err
 	}
@@ -214,10 +213,10 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 			return err
 		}
 	}
-	if err := a.tune(ctx, settings, in, run.Run); err != nil {
+	if err := o.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
-	scale, err := a.chooseScale(ctx, in, run.Run)
+	scale, err := o.chooseScale(ctx, in, run.Run)
 	if err != nil {
 		return err
 	}
@@ -227,16 +226,16 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		cmp.Folder = filepath.Dir(page)
 	}
 	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
-	if err := a.tellShift(ctx, cmp, run); err != nil {
+	if err := o.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}
-	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "compare", run.shard, cmp.Images()), cmp.Fill, cmp.Run)
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, o.studyBar(ctx, "compare", run.shard, cmp.Images()), cmp.Fill, cmp.Run)
 	if err != nil || found == nil {
 		return err
 	}
 	found.BatchNorm = in.BatchNorm.Findings
 	for _, note := range found.Notes {
-		a.Warnf("%s", note)
+		o.Warnf("%s", note)
 	}
 	if err := saved.finish(cmp.Test.Labels(), cmp.Shift); err != nil {
 		return err
@@ -245,11 +244,11 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.Show(pages, &found.BatchNorm, show.Of(found), saved.out, tuned)
+	return o.Show(pages, &found.BatchNorm, show.Of(found), saved.out, tuned)
 }
 
 // openShift reads --shift.
-func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err error) {
+func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) error {
 	if o.shift == "" {
 		return nil
 	}
@@ -257,10 +256,11 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 		return console.Usagef("--val FILE: temperatures are fitted there",
 			"--shift without validation data: a temperature that knows the damaged data shows nothing")
 	}
-	if cmp.Shift, err = shift.Parse(o.shift); err != nil {
+	damage, err := shift.Parse(o.shift)
+	if err != nil {
 		return console.Usagef("", "--shift: %w", err)
 	}
-	cmp.Shift.Memory = o.Runtime.Memory
+	cmp.Shift, damage.Memory = &damage.Damaged, o.Runtime.Memory
 	_, text := dataset.CutOf(cmp.Test)
 	switch {
 	case text && cmp.Unit != nil:
@@ -270,7 +270,7 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", o.test),
 			"give the whole text: a text file, or an array with one row of token numbers")
 	}
-	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
+	if err := damage.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
 		return console.BadInput(fmt.Errorf("%s: --shift: %w", o.test, err))
 	}
 	return nil
@@ -278,11 +278,11 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 
 // openAdapt prepares the rows of adapted methods. With --shift they adapt to the damaged data that they predict, each corruption
 // by itself. It returns the open target of --adapt, or nil.
-func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Study) (target *open.Adaptation, err error) {
+func (o *compareOptions) openAdapt(cmp *compare.Comparison, in *open.Study) (target *open.Adaptation, err error) {
 	n := in.Networks()[0]
 	if o.adapt.Data == "" && cmp.Shift == nil {
 		if i := slices.IndexFunc(in.Asked, baseline.Adapts); i >= 0 && o.Methods != nil && !o.All {
-			a.Warnf("--methods %s: left out, it needs data that differ: --shift or --adapt", in.Asked[i])
+			o.Warnf("--methods %s: left out, it needs data that differ: --shift or --adapt", in.Asked[i])
 		}
 		return nil, nil
 	}
@@ -290,7 +290,7 @@ func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Stud
 	if o.adapt.Data != "" {
 		d := o.Data
 		d.Labels = open.Labels{}
-		if target, err = open.OpenAdaptation(a.Opener, o.adapt, d, in.Networks(), in.Seed); err != nil {
+		if target, err = open.OpenAdaptation(o.Opener, o.adapt, d, in.Networks(), in.Seed); err != nil {
 			return nil, err
 		}
 		adapt.Target = target.Target
@@ -315,7 +315,7 @@ func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Stud
 }
 
 // tellShift says what --shift costs, before anything is computed.
-func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, run sharedRun) error {
+func (o *compareOptions) tellShift(ctx context.Context, cmp *compare.Comparison, run sharedRun) error {
 	if cmp.Shift == nil {
 		return nil
 	}
@@ -347,7 +347,7 @@ func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, run shared
 		}
 		line += fmt.Sprintf(" It takes about %s of CPU time.", span(seconds))
 	}
-	a.Logf("%s", line)
+	o.Logf("%s", line)
 	return nil
 }
 
@@ -385,7 +385,7 @@ func (s *savedPredictions) add(key string, outcomes []float64, width int) error 
 	return console.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
-func (s *savedPredictions) finish(labels truth.Truth, damaged *shift.Data) (err error) {
+func (s *savedPredictions) finish(labels truth.Truth, damaged *dataset.Damaged) (err error) {
 	if s.out == nil {
 		return nil
 	}

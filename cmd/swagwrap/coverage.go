@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
@@ -26,23 +24,37 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// coverageFlags choose a promised coverage.
-var coverageFlags = []cli.Flag{
-	flags.Checked(&cli.StringFlag{
-		Name:  "coverage",
-		Usage: "choose thresholds so that sets, or intervals, contain the truth of `SHARE` of new examples, such as 90%",
-	}, parseShare),
-	flags.OneOf(&cli.StringFlag{
-		Name:        "set",
-		Usage:       "of classes, make sets by lac|aps|raps: lac makes the smallest, aps larger ones for hard examples",
-		DefaultText: "lac",
-	}, sets.Methods...),
-	&cli.StringFlag{
-		Name: "by",
-		Usage: "keep the promise for each class, or each group of examples: `HOW` is class, folder, folder:2, TABLE.csv:COLUMN, " +
-			"or a regular expression with parentheses for the path",
-		DefaultText: "all together",
-	},
+// coverage makes the rows that choose a promised coverage.
+func coverage(p *calibration.Promise) flags.Table {
+	t := flags.Table{
+		flags.Parsed(flags.Row{
+			Name:  "coverage",
+			Usage: "choose thresholds so that sets, or intervals, contain the truth of `SHARE` of new examples, such as 90%",
+		}, &p.Level, parseShare),
+		flags.OneOf(flags.Row{
+			Name:   "set",
+			Usage:  "of classes, make sets by lac|aps|raps: lac makes the smallest, aps larger ones for hard examples",
+			Preset: "lac",
+			Not:    "uncovered",
+		}, &p.Method, sets.Methods...),
+		flags.Text(flags.Row{
+			Name: "by",
+			Usage: "keep the promise for each class, or each group of examples: `HOW` is class, folder, folder:2, TABLE.csv:COLUMN, " +
+				"or a regular expression with parentheses for the path",
+			Preset: "all together",
+			Not:    "uncovered",
+		}, &p.By),
+	}
+	t[0].Then = func() error {
+		if p.By != "" && p.By != guarantee.ByClass {
+			p.GroupOf = func(of *calibration.Predictions) (func(k int) string, error) { return groupsBy(p.By, of) }
+		}
+		if p.Level > 0 {
+			return nil
+		}
+		return t.Refuse("uncovered", "say how much: --coverage 90%", "--* without --coverage")
+	}
+	return t
 }
 
 // leastShare and mostShare bound a promised coverage.
@@ -60,24 +72,6 @@ func parseShare(s string) (share float64, err error) {
 		err = fmt.Errorf("%w, such as 90%% or 0.9", err)
 	}
 	return share, err
-}
-
-// readPromise reads the flags of a promised coverage.
-func readPromise(c *cli.Context) (p calibration.Promise, err error) {
-	p = calibration.Promise{Method: c.String("set"), By: c.String("by")}
-	if s := c.String("coverage"); s != "" {
-		if p.Level, err = parseShare(s); err != nil {
-			return p, console.Usagef("", "--coverage %w", err)
-		}
-	} else if given := flags.FirstOf(c, "set", "by"); given != "" {
-		return p, console.Usagef("say how much: --coverage 90%", "%s without --coverage", given)
-	}
-	if p.By != "" && p.By != guarantee.ByClass {
-		p.GroupOf = func(of *calibration.Predictions) (func(k int) string, error) {
-			return groupsBy(p.By, of)
-		}
-	}
-	return p, nil
 }
 
 // groupsBy returns the groups of examples that --by names. Without paths only a table can name the groups.

@@ -11,50 +11,49 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-func (a *app) doctorCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "doctor",
-		Usage: "show versions, the machine and its ONNX Runtime, and run a tiny network",
-		Description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
+func doctorCommand(a *app) *command {
+	o, provider := &doctorOptions{app: a}, ""
+	return &command{
+		name:  "doctor",
+		usage: "show versions, the machine and its ONNX Runtime, and run a tiny network",
+		description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
 processor's features, the cache folder, and whether a tiny network gives the right numbers. The network also runs on each other
 provider that setup fetched. Your home folder is written as ~. The exit code is 69 if no ONNX Runtime can be used.
 
    swagwrap doctor`,
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text, with paths in full"},
-			flags.RuntimeFlags[0], flags.ProviderFlag,
+		Table: flags.Table{
+			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text, with paths in full"}, &o.json),
+			flags.Library(&o.library), flags.Provider(&provider),
 		},
-		Action: with(readDoctor, a.doctor),
+		run: func(ctx context.Context, _ []string) error {
+			o.provider = flags.Fetched(provider)
+			return o.doctor(ctx)
+		},
 	}
 }
 
 // doctorOptions are the values of doctor's command line.
 type doctorOptions struct {
+	*app
 	provider ort.Provider
 	library  string // of ONNX Runtime, or ""
 	json     bool
 }
 
-func readDoctor(c *cli.Context) (doctorOptions, error) {
-	return doctorOptions{flags.Fetched(c), c.String("ort-lib"), c.Bool("json")}, nil
-}
-
-func (a *app) doctor(ctx context.Context, o doctorOptions) error {
+func (o *doctorOptions) doctor(ctx context.Context) error {
 	found, err := ort.Check(ctx, o.provider, o.library)
 	for i := range found.Others {
 		if other := &found.Others[i]; o.provider.Name == ort.CPU {
 			other.Checked = checkOther(ctx, ort.Provider{Name: other.Name})
 		}
 	}
-	a.printCheckup(o, found)
+	o.printCheckup(found)
 	return err
 }
 
@@ -78,9 +77,9 @@ func checkOther(ctx context.Context, p ort.Provider) string {
 	return join(": ", found.Device, cmp.Or(found.Problem, found.Run))
 }
 
-func (a *app) printCheckup(o doctorOptions, found ort.Checkup) {
+func (o *doctorOptions) printCheckup(found ort.Checkup) {
 	if o.json {
-		console.WriteJSON(a.Stdout, struct {
+		console.WriteJSON(o.Stdout, struct {
 			Swagwrap string `json:"swagwrap"`
 			ort.Checkup
 		}{console.Version(), found})
@@ -115,7 +114,7 @@ func (a *app) printCheckup(o doctorOptions, found ort.Checkup) {
 		if len(home) > 1 {
 			l.value = strings.ReplaceAll(l.value, home+"/", "~/")
 		}
-		text.Line(a.Stdout, "%-13s %s", l.name, l.value)
+		text.Line(o.Stdout, "%-13s %s", l.name, l.value)
 	}
 }
 

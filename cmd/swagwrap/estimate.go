@@ -11,10 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -22,15 +19,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights"
 )
-
-var estimateFlags = []cli.Flag{
-	&cli.BoolFlag{
-		Name: "estimate",
-		Usage: "score some of the data for a few seconds, write nothing, and say how much time and memory all data take, and how many " +
-			"parts take an hour each",
-	},
-	&cli.BoolFlag{Name: "json", Usage: "with --estimate: print JSON instead of text"},
-}
 
 type estimate struct {
 	Examples int     `json:"examples"`
@@ -57,7 +45,7 @@ const (
 
 // runEstimate scores more and more of the data, and prints the estimate. The additional time of the largest run over a
 // run of one block is the time of its additional examples: opening networks and warming up take as long in both.
-func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) error {
+func (job *scoreJob) runEstimate(ctx context.Context, began time.Time) error {
 	e := &estimate{
 		unit:     dataset.Unit(job.Data),
 		Examples: job.Data.Len(),
@@ -99,7 +87,7 @@ func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) e
 	e.EachPart = max(1, int((hour-min(e.Start, hour/2))*e.Rate))
 	e.Parts = (e.Examples-1)/e.EachPart + 1
 	e.EachPart = (e.Examples-1)/e.Parts + 1
-	return a.printEstimate(job.json, e)
+	return job.printEstimate(job.json, e)
 }
 
 // timeRun scores the examples in [first, end). It returns the time in seconds, and the memory of a chunk of the whole run in
@@ -123,9 +111,9 @@ func timeRun(ctx context.Context, engine *infer.Engine, job *scoreJob, first, en
 	return time.Since(begun).Seconds(), max(0, job.scorer.ChunkBytes()-s.ChunkBytes()), err
 }
 
-func (a *app) printEstimate(asJSON bool, e *estimate) error {
+func (job *scoreJob) printEstimate(asJSON bool, e *estimate) error {
 	if asJSON {
-		return console.WriteJSON(a.Stdout, e)
+		return console.WriteJSON(job.Stdout, e)
 	}
 	for _, l := range [][2]string{
 		{"speed", fmt.Sprintf("%s %ss a second, measured for %s", digits(e.Rate), e.unit, span(e.Measured))},
@@ -136,7 +124,7 @@ func (a *app) printEstimate(asJSON bool, e *estimate) error {
 		{"all", fmt.Sprintf("%s in %s on this machine", report.Plural(e.Examples, e.unit), span(e.All))},
 		{"parts of an hour", fmt.Sprintf("%d, with %s each", e.Parts, report.Plural(e.EachPart, e.unit))},
 	} {
-		text.Line(a.Stdout, "%-16s %s", l[0], l[1])
+		text.Line(job.Stdout, "%-16s %s", l[0], l[1])
 	}
 	return nil
 }
@@ -176,15 +164,4 @@ func peakMemory() int64 {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return u.Maxrss // it is in bytes on systems without /proc
-}
-
-// readEstimate refuses flags that conflict with --estimate.
-func readEstimate(c *cli.Context) error {
-	if !c.Bool("estimate") {
-		if c.Bool("json") {
-			return console.Usagef("the extension says the format: -o predictions.jsonl", "--json is for --estimate")
-		}
-		return nil
-	}
-	return flags.Refuse(c, "", "--estimate and --*: want one of them", "part", "montage", "save-batch", "resume")
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -34,12 +32,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) exportCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "export",
-		Usage:     "write an ensemble as an ONNX model, or SWA or a member as ONNX or as weights",
-		ArgsUsage: "[POSTERIOR|ENSEMBLE]",
-		Description: `Writes an ONNX model that any runtime loads: all members of an ensemble in one model, or the checkpoints' own graph with
+func exportCommand(a *app) *command {
+	o := &exportOptions{app: a}
+	return &command{
+		name:  "export",
+		usage: "write an ensemble as an ONNX model, or SWA or a member as ONNX or as weights",
+		args:  "[POSTERIOR|ENSEMBLE]",
+		description: `Writes an ONNX model that any runtime loads: all members of an ensemble in one model, or the checkpoints' own graph with
 other weights.
 
    swagwrap export -o ensemble.onnx ensemble.safetensors
@@ -78,44 +77,23 @@ last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.
    swagwrap export --hub FOLDER --figures figures.json --bn-data train.npz posterior.safetensors
 
 --web FOLDER makes a page that runs an ensemble in a browser, with the pixels of score. swagwrap setup --provider web comes first.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{
-				Name:        "member",
-				Usage:       "write member `K` alone, counted from 0",
-				Value:       -1,
-				DefaultText: "none",
-			}),
-		}, ensembleFlags, weightsFlags, []cli.Flag{
-			&cli.StringFlag{
-				Name: "hub",
-				Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. " +
-					"Nothing is sent",
-			},
-			&cli.StringFlag{
-				Name: "web",
-				Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. " +
-					"Nothing is sent",
-			},
-			&cli.StringFlag{
-				Name: "figures",
-				Usage: "put the figures of `FILE`, which compare --json printed for this model, into the README.md of --hub, or into " +
-					"the model of an ENSEMBLE",
-			},
-			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
-			flags.PosteriorFlag,
-			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
-		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: with(readExport, a.export),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.of = strings.Join(args, "")
+			return o.export(ctx)
+		},
 	}
 }
 
 // exportOptions are the values of export's command line.
 type exportOptions struct {
+	*app
+	flags.Table
 	of         string // the posterior or the ensemble, or ""
-	output     flags.Output
+	output     flags.OutputOptions
 	member     open.Given[int]
 	checkpoint string // the file, or ""
-	draws      swag.SampleOptions
+	draws      flags.DrawOptions
 	source     open.SourceOptions
 	networks   open.EnsembleOptions
 	data       open.DataOptions
@@ -123,67 +101,115 @@ type exportOptions struct {
 	runtime    open.RuntimeOptions
 	which      open.Given[string] // members of the joint model
 	pixels     bool               // the joint model preprocesses
-	storage    string
+	storage    storage
 	check      open.Given[string]
-	// A flag that is only for ensembles, for posteriors, for either of them, or for posteriors in a wide sense; or "".
-	ofEnsemble, ofPosterior, ofEither, ofOne string
-	weightsOptions
-	hub, figures string // the folder for the Hub, and what compare --json printed; or ""
-	web          string // the folder with a page, or ""
+	dtype      weights.DType // of weights. Invalid: as in the checkpoints
+	folder     string        // where the checkpoints are now, or ""
+	hub        string        // the folder for the Hub, or ""
+	figures    string        // what compare --json printed, or ""
+	web        string        // the folder with a page, or ""
 }
 
-func readExport(c *cli.Context) (o exportOptions, err error) {
-	o = exportOptions{
-		of:             c.Args().First(),
-		output:         flags.ReadOutput(c),
-		member:         flags.ReadGiven(c, "member", c.Int),
-		checkpoint:     c.String("checkpoint"),
-		draws:          flags.ReadDraws(c, false),
-		source:         flags.ReadSource(c),
-		batchNorm:      flags.ReadBatchNorm(c),
-		which:          flags.ReadGiven(c, "members", c.String),
-		pixels:         c.Bool("with-preprocessing"),
-		storage:        c.String("storage"),
-		check:          flags.ReadGiven(c, "check", c.String),
-		ofEnsemble:     flags.FirstOf(c, ofEnsembles...),
-		ofPosterior:    flags.FirstOf(c, ofPosteriors...),
-		ofEither:       flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...),
-		ofOne:          flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...),
-		weightsOptions: readWeights(c),
-		hub:            c.String("hub"),
-		figures:        c.String("figures"),
-		web:            c.String("web"),
-	}
-	if o.networks, err = flags.ReadEnsemble(c); err != nil {
-		return o, err
-	}
-	budget := flags.ReadMemory(c)
-	if o.data, err = flags.ReadData(c, budget); err != nil {
-		return o, err
-	}
-	o.runtime, err = flags.ReadRuntime(c, budget)
-	return o, err
+func (o *exportOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Whole(flags.Row{
+			Name:   "member",
+			Usage:  "write member `K` alone, counted from 0",
+			Preset: "none",
+			Given:  &o.member.Set,
+			Not:    "alone",
+		}, &o.member.Value, 0, swag.MaxMembers-1),
+		flags.Text(flags.Row{
+			Name:   "members",
+			Usage:  "take the members `LIST` of the ensemble, such as 0-9",
+			Preset: "all",
+			Given:  &o.which.Set,
+			Not:    "single",
+		}, &o.which.Value),
+		flags.Parsed(flags.Row{
+			Name: "storage",
+			Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them " +
+				"into a file next to the model",
+			Default: "f32",
+			Not:     "single",
+		}, &o.storage, parseStorage),
+		flags.Bool(flags.Row{
+			Name:  "with-preprocessing",
+			Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model",
+			Not:   "single",
+		}, &o.pixels),
+		flags.Text(flags.Row{
+			Name:  "check",
+			Usage: "run `DATA` through the model and through the members, and say how much they differ",
+			Given: &o.check.Set,
+			Not:   "single",
+		}, &o.check.Value),
+		flags.Parsed(flags.Row{
+			Name:   "dtype",
+			Usage:  "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member",
+			Preset: "as in the checkpoints",
+			Not:    "model",
+		}, &o.dtype, func(s string) (weights.DType, error) {
+			return map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, "f16": weights.F16}[s],
+				word.Check(s, "f32", "bf16", "f16")
+		}),
+		flags.Text(flags.Row{
+			Name:  "checkpoints",
+			Usage: "of weights: the posterior's checkpoints are now in `FOLDER`",
+			Not:   "model",
+		}, &o.folder),
+		flags.Text(flags.Row{
+			Name: "hub",
+			Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. " +
+				"Nothing is sent",
+		}, &o.hub),
+		flags.Text(flags.Row{
+			Name: "web",
+			Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. " +
+				"Nothing is sent",
+		}, &o.web),
+		flags.Text(flags.Row{
+			Name: "figures",
+			Usage: "put the figures of `FILE`, which compare --json printed for this model, into the README.md of --hub, or into " +
+				"the model of an ENSEMBLE",
+		}, &o.figures),
+		flags.Text(flags.Row{
+			Name:  "checkpoint",
+			Usage: "write the weights of the checkpoint `FILE`",
+			Not:   "drawn weights",
+		}, &o.checkpoint),
+		flags.Posterior(&o.networks),
+		flags.Seed(flags.Row{
+			Usage: "`SEED` of a posterior's members and of the order of the training data",
+			Not:   "drawn alone",
+		}, &o.batchNorm.Seed),
+	}, flags.Template(&o.source), flags.Covariance(&o.draws), flags.BatchNorm(&o.batchNorm, &o.networks.Network),
+		flags.Data(&o.data, &o.networks.Network), flags.Run(&o.runtime, &o.data))
+	return o.Table
 }
 
-func (a *app) export(ctx context.Context, o exportOptions) error {
+// sampling says how a posterior's member is drawn.
+func (o exportOptions) sampling() swag.SampleOptions { return o.draws.Draws(o.batchNorm.Seed, false) }
+
+func (o *exportOptions) export(ctx context.Context) error {
 	path := o.of
 	switch {
 	case o.web != "":
-		return a.exportWeb(ctx, o)
+		return o.exportWeb(ctx)
 	case o.hub != "":
-		return a.exportHub(ctx, o)
+		return o.exportHub(ctx)
 	}
 	if format := statedict.FormatOf(o.output.Path); format != statedict.None {
-		return a.exportWeights(ctx, o, format)
+		return o.exportWeights(ctx, format)
 	}
 	if statedict.Foreign(o.output.Path) {
 		return console.Usagef("NAME.onnx is a model. NAME.pt, NAME.safetensors, NAME.npz and FOLDER/ are weights",
 			"%s: export does not write %s files", o.output.Path, filepath.Ext(o.output.Path))
 	}
-	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
+	if err := o.Refuse("model", "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
 		return err
 	}
-	out := &modelOutput{Env: a.Env, path: o.output.Path, force: o.output.Force}
+	out := &modelOutput{Env: o.Env, path: o.output.Path, force: o.output.Force}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
@@ -195,38 +221,34 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 			"--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
 	}
 	if path == "" {
-		return a.exportCheckpoint(o, out)
+		return o.exportCheckpoint(out)
 	}
 	if !o.member.Set && !posterior {
-		if err := a.exportEnsemble(ctx, o, out, nil); err != nil {
+		if err := o.exportEnsemble(ctx, out, nil); err != nil {
 			return err
 		}
-		a.Next(console.Shell("swagwrap", "inspect", out.path))
+		o.Next(console.Shell("swagwrap", "inspect", out.path))
 		return nil
 	}
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one model of an ENSEMBLE"); err != nil {
+	if err := o.Refuse("single", "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
 	}
-	network := a.fromPosterior
-	if !posterior {
-		network = a.member
-	}
-	n, parameters, statistics, err := network(ctx, o)
+	n, parameters, statistics, err := o.network(ctx)
 	if n != nil {
 		defer n.Posterior.Close()
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.writeNetwork(ctx, o, n, parameters, statistics, out); err != nil {
+	if err := o.writeNetwork(ctx, n, parameters, statistics, out); err != nil {
 		return err
 	}
-	a.Next(console.Shell("swagwrap", "inspect", out.path))
+	o.Next(console.Shell("swagwrap", "inspect", out.path))
 	return nil
 }
 
 // writeNetwork writes the model of one network with these weights.
-func (a *app) writeNetwork(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector,
+func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, parameters, statistics weights.Vector,
 	out *modelOutput) error {
 	kind, origin, apply, err := o.origin(n.Posterior)
 	if err != nil {
@@ -244,33 +266,33 @@ func (a *app) writeNetwork(ctx context.Context, o exportOptions, n *infer.Networ
 			return console.BadOutput(err)
 		}
 	}
-	a.describeScores(ctx, o, n, out.path)
+	o.describeScores(ctx, n, out.path)
 	return out.commit(nil)
 }
 
 // describeScores prints what the exported model at path gives: the form of its scores is that which score finds.
-func (a *app) describeScores(ctx context.Context, o exportOptions, n *infer.Network, path string) {
+func (o *exportOptions) describeScores(ctx context.Context, n *infer.Network, path string) {
 	if n.Undecided() {
-		engine, err := a.Engine(o.runtime)
+		engine, err := o.Engine(o.runtime)
 		if err == nil {
-			err = a.DecideScores(ctx, engine, []*infer.Network{n})
+			err = o.DecideScores(ctx, engine, []*infer.Network{n})
 		}
 		if err != nil {
-			a.Warnf("%s: nothing says what its scores are: %v", path, err)
+			o.Warnf("%s: nothing says what its scores are: %v", path, err)
 			return
 		}
 	}
 	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
-		a.Logf("%s gives %s", path, gives)
+		o.Logf("%s gives %s", path, gives)
 	}
-	a.noteHalf(path, n)
+	o.noteHalf(path, n)
 }
 
 // noteHalf says what the processor does not show of an exported model with weights in float16.
-func (a *app) noteHalf(path string, networks ...*infer.Network) {
+func (o *exportOptions) noteHalf(path string, networks ...*infer.Network) {
 	for _, n := range networks {
 		if slices.ContainsFunc(n.Posterior.Layout.Tensors, func(t weights.Tensor) bool { return t.DType == weights.F16 }) {
-			a.Logf("%s: has weights in float16. On the processor ONNX Runtime keeps float32 between its nodes, so a value above 65504 "+
+			o.Logf("%s: has weights in float16. On the processor ONNX Runtime keeps float32 between its nodes, so a value above 65504 "+
 				"overflows only on a GPU: compare the scores of a few examples where it will run", path)
 			return
 		}
@@ -299,7 +321,7 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 	default:
 		from.From(o.of, p)
 		if from.Member != nil {
-			from.Sampling = &ensemble.FromSampling(o.draws, 0).Draw
+			from.Sampling = &ensemble.FromSampling(o.sampling(), 0).Draw
 		}
 	}
 	if from.Sampling != nil && from.Sampling.Scale == 0 && from.Sampling.Covariance != ensemble.Iterates {
@@ -310,18 +332,18 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 
 // exportCheckpoint writes --checkpoint as a model, without a posterior. The model is the template with the checkpoint's
 // weights.
-func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
+func (o *exportOptions) exportCheckpoint(out *modelOutput) error {
 	if o.source.Template == "" || o.checkpoint == "" {
 		return console.Usagef("swagwrap export --help shows an example",
 			"no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
 	}
-	if err := flags.RefuseGiven(o.ofEither, "", "--* needs a POSTERIOR or ENSEMBLE"); err != nil {
+	if err := o.Refuse("alone", "", "--* needs a POSTERIOR or ENSEMBLE"); err != nil {
 		return err
 	}
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for an ENSEMBLE"); err != nil {
+	if err := o.Refuse("single", "", "--* is for an ENSEMBLE"); err != nil {
 		return err
 	}
-	source, err := a.OpenSource(o.source, nil)
+	source, err := o.OpenSource(o.source, nil)
 	if err != nil {
 		return err
 	}
@@ -344,10 +366,10 @@ func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
 	}
 	notes, warnings := source.Remarks()
 	for _, note := range notes {
-		a.Logf("%s", note)
+		o.Logf("%s", note)
 	}
 	for _, w := range warnings {
-		a.Warnf("%s", w)
+		o.Warnf("%s", w)
 	}
 	return out.commit(nil)
 }
@@ -437,10 +459,18 @@ func (m *modelOutput) abort() {
 	}
 }
 
-// member returns member --member of the ensemble at path. It opens only the member's own posterior.
-func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
+// network returns the network that the posterior or the ensemble stands for, with its weights and statistics.
+func (o *exportOptions) network(ctx context.Context) (*infer.Network, weights.Vector, weights.Vector, error) {
+	if kind.Of(o.of) == kind.Posterior {
+		return o.fromPosterior(ctx)
+	}
+	return o.fromEnsemble(ctx)
+}
+
+// fromEnsemble returns member --member of the ensemble at path. It opens only the member's own posterior.
+func (o *exportOptions) fromEnsemble(ctx context.Context) (*infer.Network, weights.Vector, weights.Vector, error) {
 	path, k := o.of, o.member.Value
-	e, err := a.OpenEnsemble(path)
+	e, err := o.OpenEnsemble(path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -450,16 +480,16 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 	}
 	switch {
 	case e.Calibration != nil && e.Members() > 1:
-		a.Warnf("%s: its calibration is for the members' average, and is not in the exported member", path)
+		o.Warnf("%s: its calibration is for the members' average, and is not in the exported member", path)
 	case e.Calibration != nil:
-		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata",
+		o.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata",
 			path, e.Calibration)
 	}
 	if !e.Guarantee.Empty() {
-		a.Warnf("%s: what it promises is of the members' average, and is not in the exported member", path)
+		o.Warnf("%s: what it promises is of the members' average, and is not in the exported member", path)
 	}
 	component, _ := e.Find(k)
-	n, err := a.OpenComponent(ctx, o.networks, e, component)
+	n, err := o.OpenComponent(ctx, o.networks, e, component)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -468,13 +498,13 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 }
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
-func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
-	n, err := a.OpenNetwork(ctx, o.networks.Network, o.of)
+func (o *exportOptions) fromPosterior(ctx context.Context) (*infer.Network, weights.Vector, weights.Vector, error) {
+	n, err := o.OpenNetwork(ctx, o.networks.Network, o.of)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if checkpoint := o.checkpoint; checkpoint != "" {
-		source, err := a.OpenSource(o.source, n.Template())
+		source, err := o.OpenSource(o.source, n.Template())
 		if err != nil {
 			return n, nil, nil, err
 		}
@@ -489,30 +519,30 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
 	if o.member.Set {
-		opts, k = o.draws, o.member.Value
+		opts, k = o.sampling(), o.member.Value
 	}
 	s, err := open.Sampler(n.Posterior, opts)
 	if err != nil {
 		return n, nil, nil, err
 	}
 	parameters := s.Vector(ctx, k) // drawn while they are written
-	bn, err := a.OpenBatchNorm(o.batchNorm, o.data, []*infer.Network{n}, true)
+	bn, err := o.OpenBatchNorm(o.batchNorm, o.data, []*infer.Network{n}, true)
 	if err != nil {
 		return n, nil, nil, err
 	}
 	engine := infer.NewEngine(nil, infer.EngineOptions{Memory: o.runtime.Memory})
 	if n.Recomputes() || bn.Data != nil {
-		if engine, err = a.Engine(o.runtime); err != nil {
+		if engine, err = o.Engine(o.runtime); err != nil {
 			return n, nil, nil, err
 		}
 	}
-	if err := a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{}); err != nil {
+	if err := o.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{}); err != nil {
 		return n, nil, nil, err
 	}
 	run := infer.Run{Engine: engine}
 	how := opts
-	how.Seed = o.draws.Seed // also of SWA, which has no draws
-	if err := a.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{
+	how.Seed = o.batchNorm.Seed // also of SWA, which has no draws
+	if err := o.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{
 		Members: open.Deciding(*ensemble.FromSampling(how, k)),
 		Drawn:   &opts,
 	}); err != nil {
@@ -522,7 +552,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if opts.Scale > 0 {
 		draws.Count = 2
 	}
-	if run.Engine, _, err = a.checkPasses(ctx, o.runtime, draws); err != nil {
+	if run.Engine, _, err = o.checkPasses(ctx, o.runtime, draws); err != nil {
 		return n, nil, nil, err
 	}
 	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training.Of(n, opts, k))
@@ -532,79 +562,66 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
 
-// ensembleFlags control the export of an ensemble as one model.
-var ensembleFlags = []cli.Flag{
-	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
-	flags.Parsed(&cli.StringFlag{
-		Name: "storage",
-		Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them into " +
-			"a file next to the model",
-		Value: "f32",
-	}, func(s string) (fused.Storage, error) {
-		storage, _, err := parseStorage(s)
-		return storage, err
-	}),
-	&cli.BoolFlag{
-		Name:  "with-preprocessing",
-		Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model",
-	},
-	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how much they differ"},
+// storage says how the model of an ensemble stores weights.
+type storage struct {
+	fused.Storage
+	external bool // in a file next to the model
 }
-
-// ofEnsembles and ofPosteriors are flags that apply only to an ensemble or a posterior.
-var (
-	ofEnsembles  = []string{"members", "storage", "with-preprocessing", "check"}
-	ofPosteriors = []string{"seed", "scale", "rank", "antithetic", "bn", "bn-data"}
-)
 
 // storages are the words of --storage.
 var storages = []string{fused.Float32: "f32", fused.Int8: "int8"}
 
-func parseStorage(s string) (storage fused.Storage, external bool, err error) {
+func parseStorage(s string) (as storage, err error) {
 	for w := range strings.SplitSeq(s, ",") {
 		if w == "external" {
-			external = true
+			as.external = true
 			continue
 		}
 		i := slices.Index(storages, w)
 		if i < 0 {
-			return storage, external, word.Check(w, append(slices.Clone(storages), "external")...)
+			return as, word.Check(w, append(slices.Clone(storages), "external")...)
 		}
-		storage = fused.Storage(i)
+		as.Storage = fused.Storage(i)
 	}
-	return storage, external, nil
+	return as, nil
 }
 
 // exportEnsemble writes one model of all members. before, if not nil, is called before it is written.
-func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOutput, before func(*ensemble.Fused) error) error {
+func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, before func(*ensemble.Fused) error) error {
 	path := o.of
-	e, err := a.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
+	e, err := o.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
 	}
-	err = flags.RefuseGiven(o.ofOne, "", "--* is for a POSTERIOR: the members of "+path+" are drawn")
+	err = o.Refuse("drawn", "", "--* is for a POSTERIOR: the members of "+path+" are drawn")
 	if err != nil {
 		return err
 	}
 	if o.check.Set && file.IsStdout(out.path) {
 		return console.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
 	}
-	storage, external, _ := parseStorage(o.storage) // the flag was checked
-	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: o.pixels, Storage: storage, External: external,
-		Producer: "swagwrap", Version: console.Version()}
+	j := &ensemble.Fused{
+		Ensemble: e,
+		Members:  e.All(),
+		Pixels:   o.pixels,
+		Storage:  o.storage.Storage,
+		External: o.storage.external,
+		Producer: "swagwrap",
+		Version:  console.Version(),
+	}
 	if o.which.Set {
 		if j.Members, err = ensemble.ParseRanges(o.which.Value, e.Members()); err != nil {
 			return console.Usagef("members are counted from 0", "--members %w", err)
 		}
 		if len(j.Members) < e.Members() && e.Calibration != nil {
-			a.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
+			o.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 		if len(j.Members) < e.Members() && !e.Guarantee.Empty() {
-			a.Warnf("%s: what it promises is of all %d members, and is not in the model", path, e.Members())
+			o.Warnf("%s: what it promises is of all %d members, and is not in the model", path, e.Members())
 		}
 	}
-	if storage == fused.Int8 && !e.Guarantee.Empty() {
-		a.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise",
+	if j.Storage == fused.Int8 && !e.Guarantee.Empty() {
+		o.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise",
 			path)
 	}
 	if err := e.Guarantee.Exportable(); err != nil {
@@ -613,7 +630,7 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err := measuredModel(o, j); err != nil {
 		return err
 	}
-	j.Networks, err = a.OpenComponents(ctx, o.networks, e)
+	j.Networks, err = o.OpenComponents(ctx, o.networks, e)
 	defer open.CloseNetworks(j.Networks)
 	if err != nil {
 		return err
@@ -630,11 +647,11 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
 	if j.Needs() || unknown || o.check.Set {
-		if engine, err = a.Engine(o.runtime); err != nil {
+		if engine, err = o.Engine(o.runtime); err != nil {
 			return err
 		}
 	}
-	data, err := a.openCheck(ctx, o, engine, j)
+	data, err := o.openCheck(ctx, engine, j)
 	if err != nil {
 		return err
 	}
@@ -645,11 +662,11 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err != nil {
 		return console.BadInput(err)
 	}
-	return a.writeFused(ctx, j, m, engine, out, data, o.runtime)
+	return o.writeFused(ctx, j, m, engine, out, data, o.runtime)
 }
 
 // measuredModel puts the figures of --figures into the metadata of the model. The README.md of --hub has them otherwise.
-func measuredModel(o exportOptions, j *ensemble.Fused) error {
+func measuredModel(o *exportOptions, j *ensemble.Fused) error {
 	if o.figures == "" || o.hub != "" {
 		return nil
 	}
@@ -674,16 +691,16 @@ func measuredModel(o exportOptions, j *ensemble.Fused) error {
 }
 
 // openCheck opens the data of --check. It decides the form of the scores, on noise if there is no data.
-func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
+func (o *exportOptions) openCheck(ctx context.Context, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
 	path, e := o.check.Value, j.Ensemble
 	if path == "" {
-		return nil, a.DecideScores(ctx, engine, j.Networks)
+		return nil, o.DecideScores(ctx, engine, j.Networks)
 	}
-	data, err := a.OpenData(o.data, path, "", j.Networks[0])
+	data, err := o.OpenData(o.data, path, "", j.Networks[0])
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(ctx, engine, open.Intake{
+	_, err = o.CheckIntake(ctx, engine, open.Intake{
 		Networks:   j.Networks,
 		Data:       data,
 		Path:       path,
@@ -695,7 +712,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
-func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput,
+func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput,
 	data dataset.Dataset, how open.RuntimeOptions) error {
 	name := filepath.Base(out.path)
 	model, size, err := m.Size(name)
@@ -720,15 +737,15 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model,
 	if err := out.commit(check); err != nil {
 		return err
 	}
-	a.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
-	a.noteHalf(out.path, j.Networks...)
+	o.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
+	o.noteHalf(out.path, j.Networks...)
 	switch {
 	case data == nil:
 	case task.Numeric(j.Ensemble.Card.Task):
-		a.Logf("%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
+		o.Logf("%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
 			out.path, report.Plural(d.Examples, "example"), d.Largest)
 	default:
-		a.Logf("%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
+		o.Logf("%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
 			out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)
 	}
 	return nil

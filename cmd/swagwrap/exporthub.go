@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -23,18 +22,17 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A hubFolder is a folder for the Hub while it is made.
 type hubFolder struct {
 	*console.Folder
-	app     *app
-	options exportOptions
+	options *exportOptions
 	figures *hub.Figures // nil without --figures
 	card    hub.Card
 	base    []byte // config.json of the checkpoints, or nil
-	timm    *torch.TimmModel
+	timm    *statefile.TimmModel
 	// What is exported: the posteriors, and how members are made of them.
 	ids  []string
 	made ensemble.Settings
@@ -49,17 +47,17 @@ const hintCompare = "swagwrap compare --json POSTERIOR TEST > figures.json"
 var unmeasured = ensemble.Settings{Members: -1}
 
 // exportHub writes the folder of --hub.
-func (a *app) exportHub(ctx context.Context, o exportOptions) (err error) {
+func (o *exportOptions) exportHub(ctx context.Context) (err error) {
 	switch {
 	case o.output.Path != "":
 		return console.Usagef("--hub FOLDER alone", "--hub names the output, and so does -o")
 	case o.of == "":
 		return console.Usagef("swagwrap export --help shows an example", "--hub is for a POSTERIOR or ENSEMBLE")
 	}
-	if err := flags.RefuseGiven(o.ofCheckpoint, "", "--* is not for --hub, whose model is that of the POSTERIOR or ENSEMBLE"); err != nil {
+	if err := o.Refuse("weights", "", "--* is not for --hub, whose model is that of the POSTERIOR or ENSEMBLE"); err != nil {
 		return err
 	}
-	h := &hubFolder{app: a, options: o}
+	h := &hubFolder{options: o}
 	if o.figures != "" {
 		if h.figures, err = hub.ReadFigures(o.figures); err != nil {
 			return console.BadInput(err, hintCompare)
@@ -75,8 +73,8 @@ func (a *app) exportHub(ctx context.Context, o exportOptions) (err error) {
 	if err := h.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s is ready for the Hub: read README.md, add a licence, and hf upload takes it", o.hub)
-	a.Next(console.Shell("swagwrap", "inspect", filepath.Join(o.hub, "model.onnx")))
+	o.Logf("%s is ready for the Hub: read README.md, add a licence, and hf upload takes it", o.hub)
+	o.Next(console.Shell("swagwrap", "inspect", filepath.Join(o.hub, "model.onnx")))
 	return nil
 }
 
@@ -84,7 +82,7 @@ func (h *hubFolder) write(ctx context.Context) error {
 	h.card = hub.Card{Name: filepath.Base(h.Path), Library: "onnx", Producer: console.Producer(), Members: 1}
 	produce, o := h.network, h.options
 	if kind.Of(o.of) != kind.Posterior {
-		e, err := h.app.OpenEnsemble(o.of)
+		e, err := h.options.OpenEnsemble(o.of)
 		if err != nil {
 			return err
 		}
@@ -153,14 +151,14 @@ func (h *hubFolder) ofEnsemble(e *ensemble.Ensemble) {
 
 // ensemble writes a model of all members, or of those of --members.
 func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
-	n, err := h.app.OpenComponent(ctx, h.options.networks, e, 0)
+	n, err := h.options.OpenComponent(ctx, h.options.networks, e, 0)
 	if err != nil {
 		return err
 	}
 	defer n.Posterior.Close()
 	out := h.model()
 	defer out.abort()
-	if err := h.app.exportEnsemble(ctx, h.options, out, nil); err != nil {
+	if err := h.options.exportEnsemble(ctx, out, nil); err != nil {
 		return err
 	}
 	if h.options.which.Set {
@@ -184,18 +182,16 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 
 // network writes SWA or a member: the model, and its weights if the checkpoints are of PyTorch.
 func (h *hubFolder) network(ctx context.Context) error {
-	a, o := h.app, h.options
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one model of an ENSEMBLE"); err != nil {
+	o := h.options
+	if err := o.Refuse("single", "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
 	}
-	network := a.member
 	if kind.Of(o.of) == kind.Posterior {
-		network = a.fromPosterior
 		if err := statedict.Missing(o.of, o.folder); err != nil {
 			return missingCheckpoint(err, o.of)
 		}
 	}
-	n, parameters, statistics, err := network(ctx, o)
+	n, parameters, statistics, err := o.network(ctx)
 	if n != nil {
 		defer n.Posterior.Close()
 	}
@@ -207,7 +203,7 @@ func (h *hubFolder) network(ctx context.Context) error {
 	}
 	out := h.model()
 	defer out.abort()
-	if err := a.writeNetwork(ctx, o, n, parameters, statistics, out); err != nil {
+	if err := o.writeNetwork(ctx, n, parameters, statistics, out); err != nil {
 		return err
 	}
 	h.card.What = fmt.Sprintf("The average of the weights of %s (SWA).", report.Plural(len(n.Posterior.Checkpoints), "checkpoint"))
@@ -231,7 +227,7 @@ func (h *hubFolder) weights(ctx context.Context, n *infer.Network, parameters, s
 	if err != nil {
 		return missingCheckpoint(err, n.Posterior.Path)
 	}
-	out := &weightsOutput{Env: h.app.Env, path: h.at("model.safetensors"), format: statedict.Safetensors, folder: h.Folder}
+	out := &weightsOutput{Env: h.options.Env, path: h.at("model.safetensors"), format: statedict.Safetensors, folder: h.Folder}
 	h.card.Weights = "model.safetensors"
 	if form.Folder != "" {
 		out.format = statedict.Folder
@@ -243,11 +239,11 @@ func (h *hubFolder) weights(ctx context.Context, n *infer.Network, parameters, s
 		h.card.Library = "timm"
 	}
 	if form.Folder == "" {
-		if out.file, err = h.app.CreateResult(out.path, false, false); err != nil {
+		if out.file, err = h.options.CreateResult(out.path, false, false); err != nil {
 			return err
 		}
 	}
-	if _, err := h.app.writeWeights(ctx, h.options, n, parameters, statistics, out); err != nil {
+	if _, err := h.options.writeWeights(ctx, n, parameters, statistics, out); err != nil {
 		out.file.Abort()
 		return err
 	}
@@ -410,7 +406,7 @@ func (h *hubFolder) measured() (err error) {
 func (h *hubFolder) at(name string) string { return filepath.Join(h.Work, name) }
 
 func (h *hubFolder) model() *modelOutput {
-	return &modelOutput{Env: h.app.Env, path: h.at("model.onnx")}
+	return &modelOutput{Env: h.options.Env, path: h.at("model.onnx")}
 }
 
 // put writes a small file.

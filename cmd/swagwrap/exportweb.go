@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -27,7 +26,7 @@ import (
 var onPages = []string{"classes", "binary", "labels", "regression"}
 
 // exportWeb writes the folder of --web.
-func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
+func (o *exportOptions) exportWeb(ctx context.Context) error {
 	if err := o.checkWeb(); err != nil {
 		return err
 	}
@@ -43,11 +42,11 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 		return err
 	}
 	defer folder.Abort()
-	out := &modelOutput{Env: a.Env, path: filepath.Join(folder.Work, "model.onnx")}
+	out := &modelOutput{Env: o.Env, path: filepath.Join(folder.Work, "model.onnx")}
 	defer out.abort()
 	var page *webpage.Page
-	if err := a.exportEnsemble(ctx, o, out, func(j *ensemble.Fused) (err error) {
-		page, err = a.page(o, j)
+	if err := o.exportEnsemble(ctx, out, func(j *ensemble.Fused) (err error) {
+		page, err = o.page(j)
 		return err
 	}); err != nil {
 		return err
@@ -73,9 +72,9 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 	if err := folder.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s is a page for any web server: python3 -m http.server --directory %s, then open http://localhost:8000", o.web,
+	o.Logf("%s is a page for any web server: python3 -m http.server --directory %s, then open http://localhost:8000", o.web,
 		console.Shell(o.web))
-	a.Next(console.Shell("swagwrap", "inspect", filepath.Join(o.web, "model.onnx")))
+	o.Next(console.Shell("swagwrap", "inspect", filepath.Join(o.web, "model.onnx")))
 	return nil
 }
 
@@ -93,20 +92,20 @@ func (o exportOptions) checkWeb() error {
 			"--web is for an ENSEMBLE: the model of one network gives bare scores")
 	case o.pixels:
 		return console.Usagef("leave it out", "--with-preprocessing: the page of --web preprocesses, with the pixels of score")
-	case strings.Contains(o.storage, "external"):
-		return console.Usagef("--storage int8 makes the model smaller", "--storage %s: a browser takes one file", o.storage)
+	case o.storage.external:
+		return console.Usagef("--storage int8 makes the model smaller", "--storage %v: a browser takes one file", o.Row("storage"))
 	}
 	if o.figures != "" {
 		return console.Usagef("leave it out", "--figures is for the README.md of --hub")
 	}
-	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights, and --web is for an ENSEMBLE"); err != nil {
+	if err := o.Refuse("model", "", "--* is for weights, and --web is for an ENSEMBLE"); err != nil {
 		return err
 	}
-	return flags.RefuseGiven(o.ofCheckpoint, "", "--* is not for --web, whose model is that of the ENSEMBLE")
+	return o.Refuse("weights", "", "--* is not for --web, whose model is that of the ENSEMBLE")
 }
 
 // page says what the page shows of an ensemble.
-func (a *app) page(o exportOptions, j *ensemble.Fused) (*webpage.Page, error) {
+func (o *exportOptions) page(j *ensemble.Fused) (*webpage.Page, error) {
 	e, n, t := j.Ensemble, j.Networks[0], j.Task()
 	about := task.Each(t).About()
 	p := &webpage.Page{Task: about.Name, Names: names(e, t), Threshold: e.Threshold, Members: len(j.Members), Promise: j.Promises()}

@@ -8,10 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -23,82 +20,53 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// dtypes are the words of --dtype.
-var dtypes = map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, "f16": weights.F16}
-
-// weightsFlags control the export of weights.
-var weightsFlags = []cli.Flag{
-	flags.OneOf(&cli.StringFlag{
-		Name:        "dtype",
-		Usage:       "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member",
-		DefaultText: "as in the checkpoints",
-	}, "f32", "bf16", "f16"),
-	&cli.StringFlag{Name: "checkpoints", Usage: "of weights: the posterior's checkpoints are now in `FOLDER`"},
-}
-
-// weightsOptions are those of weights.
-type weightsOptions struct {
-	dtype        weights.DType // Invalid: as in the checkpoints
-	folder       string        // where the checkpoints are now, or ""
-	ofWeights    string        // a flag that is only for weights, or ""
-	ofCheckpoint string        // a flag that is only for the weights of one checkpoint, or ""
-}
-
-func readWeights(c *cli.Context) weightsOptions {
-	return weightsOptions{dtypes[c.String("dtype")], c.String("checkpoints"), flags.FirstOf(c, "dtype", "checkpoints"),
-		flags.FirstOf(c, "checkpoint", "template", "state-dict")}
-}
-
 // exportWeights writes SWA or a member as weights of the framework that trained the checkpoints.
-func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedict.Format) error {
+func (o *exportOptions) exportWeights(ctx context.Context, format statedict.Format) error {
 	if o.of == "" {
 		return console.Usagef("swagwrap export --help shows an example", "%s: weights are those of a POSTERIOR or ENSEMBLE", o.output.Path)
 	}
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one ONNX model of an ENSEMBLE: -o NAME.onnx"); err != nil {
+	if err := o.Refuse("single", "", "--* is for one ONNX model of an ENSEMBLE: -o NAME.onnx"); err != nil {
 		return err
 	}
-	if err := flags.RefuseGiven(o.ofCheckpoint, "the checkpoint's own file has its weights",
+	if err := o.Refuse("weights", "the checkpoint's own file has its weights",
 		"--* is for ONNX models: -o NAME.onnx"); err != nil {
 		return err
 	}
-	out, err := a.createWeights(o, format)
+	out, err := o.createWeights(format)
 	if err != nil {
 		return err
 	}
 	defer out.abort()
-	network := a.fromPosterior
 	if kind.Of(o.of) == kind.Posterior {
 		if err := statedict.Missing(o.of, o.folder); err != nil {
 			return missingCheckpoint(err, o.of)
 		}
-	} else {
-		if network, err = a.oneMember(&o); err != nil {
-			return err
-		}
+	} else if err := o.oneMember(); err != nil {
+		return err
 	}
-	n, parameters, statistics, err := network(ctx, o)
+	n, parameters, statistics, err := o.network(ctx)
 	if n != nil {
 		defer n.Posterior.Close()
 	}
 	if err != nil {
 		return err
 	}
-	form, err := a.writeWeights(ctx, o, n, parameters, statistics, out)
+	form, err := o.writeWeights(ctx, n, parameters, statistics, out)
 	if err != nil {
 		return err
 	}
 	if err := out.commit(); err != nil {
 		return err
 	}
-	a.tellForm(form, out)
+	o.tellForm(form, out)
 	if filepath.Ext(out.path) != ".npz" { // inspect takes its arrays for predictions
-		a.Next(console.Shell("swagwrap", "inspect", out.path))
+		o.Next(console.Shell("swagwrap", "inspect", out.path))
 	}
 	return nil
 }
 
 // writeWeights writes the weights of a network, and leaves it to the caller to commit them.
-func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector,
+func (o *exportOptions) writeWeights(ctx context.Context, n *infer.Network, parameters, statistics weights.Vector,
 	out *weightsOutput) (*statedict.Form, error) {
 	form, err := statedict.Open(ctx, n, o.folder)
 	if err != nil {
@@ -108,9 +76,9 @@ func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Networ
 	if !w.Representable(out.format) {
 		return nil, console.Usagef("--dtype f32 holds them without loss", "%s: NumPy has no bfloat16", out.path)
 	}
-	origin, apply, err := a.tellOrigin(o, n)
+	origin, apply, err := o.tellOrigin(n)
 	if err == nil {
-		err = a.tellRounding(ctx, w, n.Posterior, !o.member.Set)
+		err = o.tellRounding(ctx, w, n.Posterior, !o.member.Set)
 	}
 	if err == nil {
 		err = out.write(w, origin)
@@ -124,22 +92,21 @@ func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Networ
 	return form, console.BadInput(err) // files being written have their own error
 }
 
-// oneMember returns the function that opens --member of an ensemble. An ensemble of one network needs no number.
-func (a *app) oneMember(o *exportOptions) (func(context.Context, exportOptions) (*infer.Network, weights.Vector, weights.Vector, error),
-	error) {
+// oneMember sets --member of an ensemble. An ensemble of one network needs no number.
+func (o *exportOptions) oneMember() error {
 	if o.member.Set {
-		return a.member, nil
+		return nil
 	}
-	e, err := a.OpenEnsemble(o.of)
+	e, err := o.OpenEnsemble(o.of)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if e.Members() > 1 {
-		return nil, console.Usagef("--member 0 writes the first one. The average of weights, SWA, is an export of the posterior",
+		return console.Usagef("--member 0 writes the first one. The average of weights, SWA, is an export of the posterior",
 			"%s: weights are those of one network, and %s has %s", o.output.Path, o.of, report.Plural(e.Members(), "member"))
 	}
 	o.member = open.Given[int]{Value: 0, Set: true}
-	return a.member, nil
+	return nil
 }
 
 // missingCheckpoint is the error of a checkpoint that does not tell the names.
@@ -152,7 +119,7 @@ func missingCheckpoint(err error, posterior string) error {
 }
 
 // tellOrigin returns what the file says of itself, and the calibration that goes with the weights, or nil.
-func (a *app) tellOrigin(o exportOptions, n *infer.Network) (origin string, apply *task.Calibration, err error) {
+func (o *exportOptions) tellOrigin(n *infer.Network) (origin string, apply *task.Calibration, err error) {
 	is, from, apply, err := o.origin(n.Posterior)
 	if err != nil {
 		return "", nil, err
@@ -166,7 +133,7 @@ func (a *app) tellOrigin(o exportOptions, n *infer.Network) (origin string, appl
 }
 
 // tellRounding says what a 16-bit type did to the member.
-func (a *app) tellRounding(ctx context.Context, w *statedict.Weights, p *swag.Posterior, swa bool) error {
+func (o *exportOptions) tellRounding(ctx context.Context, w *statedict.Weights, p *swag.Posterior, swa bool) error {
 	s, err := open.Sampler(p, swag.SampleOptions{})
 	if err != nil {
 		return err
@@ -182,13 +149,13 @@ func (a *app) tellRounding(ctx context.Context, w *statedict.Weights, p *swag.Po
 	share := func(a, b float64) string { return report.Percent(a/b, 2) }
 	switch {
 	case r.Distance == 0:
-		a.Logf("rounding to %v moves the weights by %s of their size", r.As, share(r.Error, r.Size))
+		o.Logf("rounding to %v moves the weights by %s of their size", r.As, share(r.Error, r.Size))
 	case swa:
-		a.Logf("rounding to %v moves SWA by %s of the spread of the checkpoints", r.As, share(r.Error, r.Distance))
+		o.Logf("rounding to %v moves SWA by %s of the spread of the checkpoints", r.As, share(r.Error, r.Distance))
 	case len(r.Lost) == 0:
-		a.Logf("rounding to %v moves the member by %s of its distance from SWA", r.As, share(r.Error, r.Distance))
+		o.Logf("rounding to %v moves the member by %s of its distance from SWA", r.As, share(r.Error, r.Distance))
 	default:
-		a.Warnf("rounding to %v moves the member by %s of its distance from SWA, and by more than half of it in %d of %d tensors (%s). "+
+		o.Warnf("rounding to %v moves the member by %s of its distance from SWA, and by more than half of it in %d of %d tensors (%s). "+
 			"%s of its weights are then those of SWA: --dtype f32 keeps the member",
 			r.As, share(r.Error, r.Distance), len(r.Lost), r.Tensors, first(r.Lost), share(r.Same, 1))
 	}
@@ -205,15 +172,15 @@ func first(names []string) string {
 }
 
 // tellForm says what is in the file besides the weights, and what is not.
-func (a *app) tellForm(form *statedict.Form, out *weightsOutput) {
+func (o *exportOptions) tellForm(form *statedict.Form, out *weightsOutput) {
 	if len(form.Copied) > 0 {
-		a.Logf("not in the graph, and as the last checkpoint has them: %s", first(form.Copied))
+		o.Logf("not in the graph, and as the last checkpoint has them: %s", first(form.Copied))
 	}
 	if len(form.Left) > 0 {
-		a.Warnf("no tensors, and left out: %s", first(form.Left))
+		o.Warnf("no tensors, and left out: %s", first(form.Left))
 	}
 	if form.ONNX() {
-		a.Logf("%s has the names of the ONNX checkpoints", out.path)
+		o.Logf("%s has the names of the ONNX checkpoints", out.path)
 	}
 }
 
@@ -228,13 +195,13 @@ type weightsOutput struct {
 	folder *console.Folder // of a folder
 }
 
-func (a *app) createWeights(o exportOptions, format statedict.Format) (out *weightsOutput, err error) {
-	out = &weightsOutput{Env: a.Env, path: o.output.Path, format: format, force: o.output.Force}
+func (o *exportOptions) createWeights(format statedict.Format) (out *weightsOutput, err error) {
+	out = &weightsOutput{Env: o.Env, path: o.output.Path, format: format, force: o.output.Force}
 	if format == statedict.Folder {
 		out.folder, err = console.CreateFolder(out.path, out.force)
 		return out, err
 	}
-	out.file, err = a.CreateResult(out.path, out.force, false)
+	out.file, err = o.CreateResult(out.path, out.force, false)
 	return out, err
 }
 

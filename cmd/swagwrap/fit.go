@@ -6,30 +6,30 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) fitCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "fit",
-		Usage:     "build the posterior from checkpoints",
-		ArgsUsage: "CKPT...",
-		Description: `Reads SGD checkpoints of one network, saved at a constant learning rate, and writes the SWAG posterior: the mean of
+func fitCommand(a *app) *command {
+	o := &fitOptions{app: a}
+	return &command{
+		name:  "fit",
+		usage: "build the posterior from checkpoints",
+		args:  "CKPT...",
+		description: `Reads SGD checkpoints of one network, saved at a constant learning rate, and writes the SWAG posterior: the mean of
 the weights, their variance, and the deviations of the last K checkpoints.
 
 One checkpoint is enough to begin. It has no spread, so there is no SWA and no SWAG, but compare, calibrate, ood and export
@@ -54,72 +54,37 @@ Its batch-norm statistics are not used.
 
 The file also holds the network's graph, so that nothing else is needed to draw members. With --reference-checkpoints it is a
 tenth as large, and reads the checkpoints, which must then stay where they are.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.RankFlag(&cli.IntFlag{
-				Name:  "rank",
-				Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)",
-				Value: swag.DefaultRank,
-			}),
-			flags.OneOf(&cli.StringFlag{
-				Name: "deviations",
-				Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the " +
-					"authors' code does, in float32: running|final|reference",
-				Value: string(swag.Running),
-			},
-				string(swag.Running), string(swag.Final), reference),
-			&cli.StringFlag{
-				Name: "mean",
-				Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE " +
-					"says under which key it is",
-			},
-			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
-		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
-			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its settings"},
-			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
-			&cli.StringSliceFlag{
-				Name: "role",
-				Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last " +
-					"checkpoint's. * stands for any text. May be given several times",
-				DefaultText: "chosen automatically; inspect lists the roles",
-			},
-			&cli.StringFlag{
-				Name: "reference",
-				Usage: "compare with what the training framework computed, from `FILE`. By itself swagwrap-reference.npz is found beside " +
-					"the checkpoints",
-			},
-			flags.OneOf(&cli.StringFlag{
-				Name:  "parity",
-				Usage: "compare with reference outputs if they are there: `on`|off. off goes on without, and the model card says so",
-				Value: "on",
-			}, "on", "off"),
-			flags.AllowFlag("folded", "go on although batch norm was folded into the weights"),
-			flags.ThreadsFlag,
-		}),
-		Action: with(readFit, a.fit),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.files.Checkpoints = args
+			return o.fit(ctx)
+		},
 	}
 }
 
 // fitOptions are the values of fit's command line.
 type fitOptions struct {
-	output flags.Output
+	*app
+	flags.Table
+	output flags.OutputOptions
 	files  open.FitOptions
 	how    swag.FitOptions
 }
 
-func (a *app) fit(ctx context.Context, o fitOptions) error {
+func (o *fitOptions) fit(ctx context.Context) error {
 	opts := o.how
-	of, err := a.CheckpointOrder(o.files)
+	of, err := o.CheckpointOrder(o.files)
 	if err != nil {
 		return err
 	}
 	defer of.Close()
-	out, err := a.CreateResult(o.output.Path, o.output.Force, false)
+	out, err := o.CreateResult(o.output.Path, o.output.Force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
 
-	in, err := a.OpenFit(ctx, o.files, of, &opts)
+	in, err := o.OpenFit(ctx, o.files, of, &opts)
 	if err != nil {
 		return err
 	}
@@ -127,7 +92,7 @@ func (a *app) fit(ctx context.Context, o fitOptions) error {
 	bar, last := open.Progress(&console.Bar{}), int64(0)
 	opts.Progress = func(done, total int64) {
 		if last == 0 {
-			bar = a.ProgressBytes(ctx, "fit", total)
+			bar = o.ProgressBytes(ctx, "fit", total)
 		}
 		bar.Add(int(done - last))
 		last = done
@@ -140,81 +105,113 @@ func (a *app) fit(ctx context.Context, o fitOptions) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
-	next, err := a.describeFit(o.files.Card, out)
+	next, err := o.describeFit(o.files.Card, out)
 	if err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Next(next)
+	o.Next(next)
 	return nil
 }
 
 // reference is the word of --deviations for the authors' code.
 const reference = "reference"
 
-func readFit(c *cli.Context) (o fitOptions, err error) {
-	o.output = flags.ReadOutput(c)
-	o.files = open.FitOptions{
-		Checkpoints: c.Args().Slice(),
-		AsGiven:     c.String("order") == "given",
-		Output:      o.output.Path,
-		Extend:      c.String("extend"),
-		Theta0:      c.String("theta0"),
-		Mean:        c.String("mean"),
-		Averages:    open.Averages(c.String("averages")),
-		Folded:      flags.Allows(c, "folded"),
-		Spread:      flags.FirstOf(c, "deviations", "reference-checkpoints"),
-		Source:      flags.ReadSource(c),
-		Parity: open.ParityOptions{File: c.String("reference"), Off: c.String("parity") == "off",
-			Runtime: open.RuntimeOptions{Provider: ort.Provider{Name: ort.CPU, Precision: ort.F32}}},
-	}
-	if o.files.Card, err = flags.ReadCard(c); err != nil {
-		return o, err
-	}
-	if o.files.Network, err = flags.ReadNetwork(c); err != nil {
-		return o, err
-	}
-	o.how, o.files.Roles, err = readHow(c)
-	return o, err
+func (o *fitOptions) rows() flags.Table {
+	o.how = swag.FitOptions{Producer: console.Producer(), Health: trajectory.Describe}
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Rank(flags.Row{
+			Usage:   "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)",
+			Default: strconv.Itoa(swag.DefaultRank),
+			Not:     "extend",
+		}, &o.how.Rank),
+		flags.Parsed(flags.Row{
+			Name: "deviations",
+			Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the " +
+				"authors' code does, in float32: running|final|reference",
+			Default: string(swag.Running),
+			Not:     "extend mean spread",
+		}, &o.how.Deviations, func(s string) (swag.Deviations, error) {
+			if o.how.Reference = s == reference; o.how.Reference {
+				return swag.Running, nil
+			}
+			return swag.Deviations(s), word.Check(s, string(swag.Running), string(swag.Final), reference)
+		}),
+		flags.Text(flags.Row{
+			Name: "mean",
+			Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE " +
+				"says under which key it is",
+			Not: "extend",
+		}, &o.files.Mean),
+		flags.Text(flags.Row{
+			Name:  "theta0",
+			Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does",
+			Not:   "extend mean",
+		}, &o.files.Theta0),
+	}, flags.Template(&o.files.Source), flags.Card(&o.files.Card), flags.Order(&o.files), flags.Table{
+		flags.Text(flags.Row{
+			Name:  "extend",
+			Usage: "go on from the posterior in `FILE`, with its settings",
+			Then:  o.complete,
+		}, &o.files.Extend),
+		flags.Bool(flags.Row{
+			Name:  "reference-checkpoints",
+			Usage: "leave the deviations in the checkpoints instead of storing them",
+			Not:   "extend mean spread",
+		}, &o.how.ReferToCheckpoints),
+		flags.Each(flags.Row{
+			Name: "role",
+			Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last " +
+				"checkpoint's. * stands for any text. May be given several times",
+			Preset: "chosen automatically; inspect lists the roles",
+			Hint:   "NAME is a tensor's, as inspect lists them; quote a * for the shell",
+			Not:    "extend",
+		}, func(s string) error {
+			rule, err := checkpoints.ParseRoleRule(s)
+			o.how.Roles, o.files.Roles = append(o.how.Roles, s), append(o.files.Roles, rule)
+			return err
+		}),
+		flags.Text(flags.Row{
+			Name: "reference",
+			Usage: "compare with what the training framework computed, from `FILE`. By itself swagwrap-reference.npz is found beside " +
+				"the checkpoints",
+		}, &o.files.Parity.File),
+		flags.Parsed(flags.Row{
+			Name:    "parity",
+			Usage:   "compare with reference outputs if they are there: `on`|off. off goes on without, and the model card says so",
+			Default: "on",
+		}, &o.files.Parity.Off, func(s string) (off bool, err error) { return s == "off", word.Check(s, "on", "off") }),
+		flags.Allow(&o.files.Folded, "folded", "go on although batch norm was folded into the weights"),
+		flags.Threads(&o.how.Workers),
+	})
+	return o.Table
 }
 
-// readHow reads how deviations are taken, and the roles of tensors.
-func readHow(c *cli.Context) (opts swag.FitOptions, roles []checkpoints.RoleRule, err error) {
-	deviations := swag.Deviations(c.String("deviations"))
-	if deviations == reference {
-		deviations = swag.Running
+// complete completes the options, and refuses those that contradict each other.
+func (o *fitOptions) complete() error {
+	o.how.DiagOnly = o.how.Rank == 0
+	o.files.Output, o.files.Spread = o.output.Path, o.First("spread")
+	o.files.Network = open.NetworkOptions{
+		Scores:     o.files.Card.Scores,
+		Output:     o.files.Card.Output,
+		Statistics: infer.RecomputeTrained,
 	}
-	opts = swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: deviations,
-		Reference: c.String("deviations") == reference, ReferToCheckpoints: c.Bool("reference-checkpoints"),
-		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: console.Producer(), Health: trajectory.Describe}
 	switch {
-	case c.IsSet("extend"):
-		return opts, nil, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank",
-			"mean", "deviations", "theta0", "reference-checkpoints", "role")
-	case c.IsSet("mean"):
-		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given",
-			"deviations", "theta0", "reference-checkpoints"); err != nil {
-			return opts, nil, err
-		}
+	case o.Is("extend"):
+		return o.Refuse("extend", "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior")
+	case o.how.Reference && o.how.ReferToCheckpoints:
+		return console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
+	case o.Is("mean"):
+		return o.Refuse("mean", "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given")
 	}
-	if opts.Reference && opts.ReferToCheckpoints {
-		return opts, nil, console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
-	}
-	for _, text := range opts.Roles {
-		rule, err := checkpoints.ParseRoleRule(text)
-		if err != nil {
-			return opts, nil, console.Usagef("NAME is a tensor's, as inspect lists them; quote a * for the shell", "--role %w", err)
-		}
-		roles = append(roles, rule)
-	}
-	return opts, roles, nil
+	return nil
 }
 
 // describeTargets prints the targets that --targets found. It fails if their number differs from that of the
 // network's targets.
-func (a *app) describeTargets(path string, t *swag.Targets, n *infer.Network) error {
+func (o *fitOptions) describeTargets(path string, t *swag.Targets, n *infer.Network) error {
 	if path == "" {
 		return nil
 	}
@@ -224,14 +221,14 @@ func (a *app) describeTargets(path string, t *swag.Targets, n *infer.Network) er
 		}
 	}
 	for k, mean := range t.Mean {
-		a.Logf("%s: target %d has mean %.6g and standard deviation %.6g", path, k, mean, t.Std[k])
+		o.Logf("%s: target %d has mean %.6g and standard deviation %.6g", path, k, mean, t.Std[k])
 	}
 	return nil
 }
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
 // the posterior. It returns the command to run next.
-func (a *app) describeFit(card open.CardOptions, out *console.Output) (next string, err error) {
+func (o *fitOptions) describeFit(card open.CardOptions, out *console.Output) (next string, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
 		return "", err
@@ -250,35 +247,35 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 		names, _ := network.Outputs()
 		gives = "outputs without a meaning here: " + first(names)
 	}
-	if err := a.describeTargets(card.Targets.File, p.Card.Targets, network); err != nil {
+	if err := o.describeTargets(card.Targets.File, p.Card.Targets, network); err != nil {
 		return "", err
 	}
 	size, _ := out.Seek(0, io.SeekEnd)
-	a.Logf("%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
-	a.Logf("takes %s", network.Takes())
-	a.Logf("gives %s", gives)
+	o.Logf("%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
+	o.Logf("takes %s", network.Takes())
+	o.Logf("gives %s", gives)
 	if !p.Single() {
 		var paths []string
 		for _, ck := range p.Checkpoints {
 			paths = append(paths, ck.Path)
 		}
-		a.logOrder(paths)
+		o.logOrder(paths)
 	}
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
-		a.Warnf("%s", w)
+		o.Warnf("%s", w)
 	}
-	health, err := diagnosis.Trajectory(p, a.Messages())
+	health, err := diagnosis.Trajectory(p, o.Messages())
 	if err != nil {
 		return "", console.BadInput(err)
 	}
 	for _, line := range health {
-		a.Logf("%s", line)
+		o.Logf("%s", line)
 	}
 	switch kept := len(network.Kept()); {
 	case kept > 0 && p.Single():
-		a.Logf("batch-norm layers: %d. The statistics in the checkpoint belong to its weights, and are kept", kept)
+		o.Logf("batch-norm layers: %d. The statistics in the checkpoint belong to its weights, and are kept", kept)
 	case kept > 0:
-		a.Logf("batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
+		o.Logf("batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
 	}
 	command := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
 	if network.Scoreless() {
@@ -286,13 +283,13 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	}
 	if layers := network.Layers(); layers > 0 {
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
-		a.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
-		if p.Card.Augment == "" && network.TakesPictures() && a.Shown == nil { // try goes on with the data, and compare tells
-			a.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training " +
+		o.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
+		if p.Card.Augment == "" && network.TakesPictures() && o.Shown == nil { // try goes on with the data, and compare tells
+			o.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training " +
 				"loader yields")
 		}
 	} else if p.Single() && !network.Scoreless() {
-		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
+		o.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
 	return console.Shell(command...), nil
 }
@@ -332,12 +329,12 @@ const listed = 40
 
 // logOrder prints the order of the checkpoints. It prints the common part of their names once, and then the parts that
 // differ.
-func (a *app) logOrder(paths []string) {
+func (o *fitOptions) logOrder(paths []string) {
 	prefix, parts, suffix := open.TellApart(paths)
-	if len(parts) > listed && !a.Verbose {
+	if len(parts) > listed && !o.Verbose {
 		parts = slices.Concat(parts[:listed/2], []string{"…"}, parts[len(parts)-listed/2:])
 	}
-	for _, line := range a.Messages().Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
-		a.Logf("%s", line)
+	for _, line := range o.Messages().Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
+		o.Logf("%s", line)
 	}
 }

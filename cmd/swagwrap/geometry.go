@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -23,12 +21,13 @@ const (
 	maxDecay   = 1e6
 )
 
-func (a *app) geometryCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "geometry",
-		Usage:     "show the posterior's covariance, and the loss along its directions",
-		ArgsUsage: "POSTERIOR DATA",
-		Description: `Prints the spectrum of SWAG's covariance, and the loss on labelled data along its four leading eigenvectors, on lines and planes
+func geometryCommand(a *app) *command {
+	o := &geometryOptions{studyOptions: studyOptions{app: a}}
+	return &command{
+		name:  "geometry",
+		usage: "show the posterior's covariance, and the loss along its directions",
+		args:  "POSTERIOR DATA",
+		description: `Prints the spectrum of SWAG's covariance, and the loss on labelled data along its four leading eigenvectors, on lines and planes
 through SWA. Batch-norm statistics are recomputed at each point. --report draws the planes, with contours of SWAG's density and
 the checkpoints of SGD. Where SWAG fits, its contours follow the loss.
 
@@ -37,30 +36,11 @@ the checkpoints of SGD. Where SWAG fits, its contours follow the loss.
 SWAG approximates the density on training data. The paper's loss includes the L2 regularisation: give the weight decay of the
 training. Distances are Euclidean in weight space, or posterior standard deviations, which include the scale and the diagonal
 part of the covariance.`,
-		Flags: flags.Join([]cli.Flag{
-			flags.LabelsFlag,
-			flags.SamplesFlag(&cli.IntFlag{
-				Name:  "samples",
-				Usage: "take the loss over `N` examples, chosen by the seed; 0 for all",
-				Value: 1000,
-			}),
-			flags.WholeIf(fmt.Sprintf("3 to %d, and odd", maxPoints), func(n int) bool { return n >= 3 && n <= maxPoints && n%2 == 1 },
-				&cli.IntFlag{Name: "points", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11}),
-			flags.Real(leastScale, flags.MaxScale, &cli.Float64Flag{
-				Name:  "scale",
-				Usage: "multiply the covariance by `ALPHA`",
-				Value: swag.LowRankPlusDiagonal.DefaultScale(),
-			}),
-			flags.RankFlag(&cli.IntFlag{
-				Name:        "rank",
-				Usage:       "use the `K` columns that a fit of that rank would have kept",
-				DefaultText: "all",
-			}),
-			flags.Real(0, maxDecay, &cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"}),
-			flags.SeedFlag("`SEED` of the order of the examples"),
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
-		}, flags.ReportFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: with(readGeometry, a.geometry),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.args, o.Runtime.Free = args, false // no Monte Carlo error hides the rounding in losses of single networks
+			return o.geometry(ctx)
+		},
 	}
 }
 
@@ -71,22 +51,41 @@ type geometryOptions struct {
 	decay                 float64
 }
 
-func readGeometry(c *cli.Context) (o geometryOptions, err error) {
-	o = geometryOptions{points: c.Int("points"), rank: c.Int("rank"), samples: c.Int("samples"), decay: c.Float64("weight-decay")}
-	if o.studyOptions, err = readStudyOptions(c); o.Runtime.Free { // no Monte Carlo error hides the rounding in losses of single networks
-		o.Runtime.Free = false
-	}
-	return o, err
+func (o *geometryOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Table{
+		flags.Labels(&o.Data.Labels),
+		flags.Whole(flags.Row{
+			Name:    "samples",
+			Usage:   "take the loss over `N` examples, chosen by the seed; 0 for all",
+			Default: "1000",
+		}, &o.samples, 0, flags.MaxExamples),
+		flags.WholeIf(flags.Row{
+			Name:    "points",
+			Usage:   "run `N` points on each line, and N×N on each plane; odd",
+			Default: "11",
+		}, &o.points, fmt.Sprintf("3 to %d, and odd", maxPoints), func(n int) bool { return n >= 3 && n <= maxPoints && n%2 == 1 }),
+		flags.Real(flags.Row{
+			Name:    "scale",
+			Usage:   "multiply the covariance by `ALPHA`",
+			Default: fmt.Sprint(swag.LowRankPlusDiagonal.DefaultScale()),
+			Given:   &o.GivenScale,
+		}, &o.Scale, leastScale, flags.MaxScale),
+		flags.Rank(flags.Row{Usage: "use the `K` columns that a fit of that rank would have kept", Preset: "all"}, &o.rank),
+		flags.Real(flags.Row{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"}, &o.decay, 0, maxDecay),
+		flags.Seed(flags.Row{Usage: "`SEED` of the order of the examples", Then: o.finish}, &o.BatchNorm.Seed),
+		flags.JSON(&o.report, "print JSON instead of tables"),
+	}, flags.Report(&o.report), flags.Study(&o.StudyOptions))
+	return o.Table
 }
 
-func (a *app) geometry(ctx context.Context, o geometryOptions) error {
-	pages, err := a.openPages(o.studyOptions)
+func (o *geometryOptions) geometry(ctx context.Context) error {
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
 	defer pages.Abort()
 	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay}
-	in, err := a.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
 	if err != nil {
 		return err
 	}
@@ -99,20 +98,20 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 	if l.Geometry, err = geometry.New(ctx, p, rank); err != nil {
 		return console.BadInput(err, "fit without --rank 0 keeps the deviations")
 	}
-	if l.Data, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
+	if l.Data, err = o.openScored(in, o.args[1], o.samples); err != nil {
 		return err
 	}
-	a.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers,
+	o.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
+	run, err := o.startStudy(ctx, in, in.Draws(), ensemble.DefaultMembers,
 		open.Intake{Data: l.Data, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "geometry", run.shard, l.Images()), nil, l.Run)
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, o.studyBar(ctx, "geometry", run.shard, l.Images()), nil, l.Run)
 	if err != nil {
 		return err
 	}
 	found.Statistics = in.BatchNorm.Findings
-	return a.Show(pages, &found.Statistics, found.Show())
+	return o.Show(pages, &found.Statistics, found.Show())
 }

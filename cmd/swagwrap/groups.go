@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/groups"
 	"github.com/swagwrap/swagwrap/internal/dataset/keys"
@@ -15,10 +14,14 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-var groupsFlag = &cli.StringFlag{
-	Name: "groups",
-	Usage: "unit=`HOW`: intervals count groups that depend on each other, such as patients. report=HOW: show figures for each group, " +
-		"such as each hospital. HOW is folder, folder:2, TABLE.csv:COLUMN, or a regular expression with parentheses for the path",
+func groupsRow(field *string) *flags.Row {
+	return flags.Text(flags.Row{
+		Name: "groups",
+		Usage: "unit=`HOW`: intervals count groups that depend on each other, such as patients. report=HOW: show figures for each " +
+			"group, such as each hospital. HOW is folder, folder:2, TABLE.csv:COLUMN, or a regular expression with parentheses for the " +
+			"path",
+		Not: "outputs",
+	}, field)
 }
 
 // groupWord begins a part of --groups.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/describe"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -17,15 +15,16 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
-func (a *app) inspectCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "inspect",
-		Usage:     "say what files are, what they were made from, and what to do with them",
-		ArgsUsage: "FILE...",
-		Description: `Says what files are, what they were made from, how good they are, and which command reads them. It knows posteriors,
+func inspectCommand(a *app) *command {
+	o := &inspectOptions{app: a}
+	return &command{
+		name:  "inspect",
+		usage: "say what files are, what they were made from, and what to do with them",
+		args:  "FILE...",
+		description: `Says what files are, what they were made from, how good they are, and which command reads them. It knows posteriors,
 ensembles, parts, stores, settings, calibrations, predictions, data and exported models.
 
 For one checkpoint it prints inputs and outputs, producer, tensors with their roles and the reasons, and batch-norm layers. For
@@ -38,41 +37,41 @@ why. The exit code is then 65.
    swagwrap inspect checkpoints/epoch-01.onnx
    swagwrap inspect checkpoints/*.onnx
    swagwrap inspect --template model.onnx checkpoints/*.pt`,
-		Flags: flags.Join([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"},
-		}, flags.TemplateFlags),
-		Action: with(readInspect, a.inspect),
+		Table: flags.Join(flags.Table{
+			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text"}, &o.json),
+		}, flags.Template(&o.source)),
+		run: func(ctx context.Context, args []string) error {
+			o.files = args
+			return o.inspect(ctx)
+		},
 	}
 }
 
 // inspectOptions are the values of inspect's command line.
 type inspectOptions struct {
+	*app
 	files  []string
 	source open.SourceOptions
 	json   bool
 }
 
-func readInspect(c *cli.Context) (inspectOptions, error) {
-	return inspectOptions{files: c.Args().Slice(), source: flags.ReadSource(c), json: c.Bool("json")}, nil
-}
-
 // inspect prints without a check for failed writes, because [console.Stdout] remembers the first one.
-func (a *app) inspect(ctx context.Context, o inspectOptions) error {
+func (o *inspectOptions) inspect(ctx context.Context) error {
 	template := o.source.Template != ""
-	if done, err := describe.Files(ctx, a.Env, describe.Options{JSON: o.json, Template: template}, o.files); done || err != nil {
+	if done, err := describe.Files(ctx, o.Env, describe.Options{JSON: o.json, Template: template}, o.files); done || err != nil {
 		return err
 	}
-	paths, err := a.Models(o.files, template)
+	paths, err := o.Models(o.files, template)
 	if err != nil {
 		return err
 	}
-	source, err := a.OpenSource(o.source, nil)
+	source, err := o.OpenSource(o.source, nil)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	if source.Template == nil && slices.ContainsFunc(paths, torch.Is) {
-		return a.inspectTorch(o, paths)
+	if source.Template == nil && slices.ContainsFunc(paths, statefile.Is) {
+		return o.inspectTorch(paths)
 	}
 	models, err := source.Open(paths)
 	if err != nil {
@@ -83,11 +82,11 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
-	d.AllTensors = a.Verbose
+	d.AllTensors = o.Verbose
 	if o.json {
-		err = console.WriteJSON(a.Stdout, d)
-	} else if err = a.writeTemplate(paths, source); err == nil {
-		err = d.WriteText(a.Stdout, a.Screen())
+		err = console.WriteJSON(o.Stdout, d)
+	} else if err = o.writeTemplate(paths, source); err == nil {
+		err = d.WriteText(o.Stdout, o.Screen())
 	}
 	if err != nil {
 		return err
@@ -105,7 +104,7 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if d.NeedsOutput {
 		fit = append(fit, setting.OutputName.String(), "NAME")
 	}
-	a.Next(console.Shell(append(fit, o.named()...)...))
+	o.Next(console.Shell(append(fit, o.named()...)...))
 	return nil
 }
 
@@ -119,15 +118,15 @@ func (o inspectOptions) named() []string {
 
 // inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
 // built from them.
-func (a *app) inspectTorch(o inspectOptions, paths []string) error {
+func (o *inspectOptions) inspectTorch(paths []string) error {
 	files, err := describe.Torch(paths)
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return console.WriteJSON(a.Stdout, files)
+		return console.WriteJSON(o.Stdout, files)
 	}
-	describe.WriteTorch(a.Stdout, a.Screen(), files, len(files) == 1)
+	describe.WriteTorch(o.Stdout, o.Screen(), files, len(files) == 1)
 	var legacy []string
 	for _, f := range files {
 		if f.Legacy {
@@ -135,24 +134,24 @@ func (a *app) inspectTorch(o inspectOptions, paths []string) error {
 		}
 	}
 	if len(legacy) > 0 {
-		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
+		text.Line(o.Stdout, "%s", checkpoints.Legacy(legacy))
 	}
-	fmt.Fprintln(a.Stdout)
-	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
-	a.Next(console.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, o.named()...)...))
+	fmt.Fprintln(o.Stdout)
+	text.Line(o.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
+	o.Next(console.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, o.named()...)...))
 	return nil
 }
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
-func (a *app) writeTemplate(paths []string, source *open.Source) error {
-	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+func (o *inspectOptions) writeTemplate(paths []string, source *open.Source) error {
+	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !statefile.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	describe.WriteTorch(a.Stdout, a.Screen(), files, false)
+	describe.WriteTorch(o.Stdout, o.Screen(), files, false)
 	notes, _ := source.Remarks()
 	for _, note := range append(notes, "") {
-		text.Line(a.Stdout, "%s", note)
+		text.Line(o.Stdout, "%s", note)
 	}
 	return nil
 }

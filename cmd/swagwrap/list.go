@@ -10,22 +10,22 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/open"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-func (a *app) listCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "list",
-		Usage:     "list images once for all parts of a job array",
-		ArgsUsage: "IMAGES...",
-		Description: `Looks at folders, tars, lists, files and patterns for these. Writes a row for each image: the file and place of its bytes, their
+func listCommand(a *app) *command {
+	o := &listOptions{app: a}
+	return &command{
+		name:  "list",
+		usage: "list images once for all parts of a job array",
+		args:  "IMAGES...",
+		description: `Looks at folders, tars, lists, files and patterns for these. Writes a row for each image: the file and place of its bytes, their
 number, its name in predictions, and its label. Every command takes such a listing instead of the images, and gives the same
 rows. No command looks at a file again before it reads an image from it. If the file then has another size, the image cannot be
 read. score --part reads only its own rows, and opens only its own tars.
@@ -38,42 +38,38 @@ An input pipe:COMMAND is a shell command that writes a tar. It runs once now, an
 score --allow pipe:
 
    swagwrap list -o files.parquet 'pipe:aws s3 cp s3://bucket/shard-{000..099}.tar -'`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			onErrorFlag("what"),
-			flags.OneOf(&cli.StringFlag{Name: "labels", Usage: "`none` ignores labels in tars"}, "none"),
-			flags.LabelColumnFlag, flags.PathColumnFlag, flags.FileOrderFlag,
+		Table: flags.Join(flags.Output(&o.output), flags.Table{
+			onError(&o.skipErrors, "what"),
+			flags.Parsed(flags.Row{Name: "labels", Usage: "`none` ignores labels in tars"}, &o.unlabelled,
+				func(s string) (bool, error) { return true, word.Check(s, "none") }),
+			flags.LabelColumn(&o.named.Labels),
+			flags.PathColumn(&o.named.Path),
+			flags.FileOrder(&o.order, "as at fit, or a question where it matters"),
 		}),
-		Action: with(readList, a.list),
+		run: func(ctx context.Context, args []string) error {
+			o.images = args
+			return o.list(ctx)
+		},
 	}
 }
 
 // listOptions are the values of list's command line.
 type listOptions struct {
+	*app
 	images     []string
-	output     flags.Output
+	output     flags.OutputOptions
 	unlabelled bool
 	named      listing.Columns
 	order      fileorder.Order
 	skipErrors bool
 }
 
-func readList(c *cli.Context) (listOptions, error) {
-	return listOptions{
-		images:     c.Args().Slice(),
-		output:     flags.ReadOutput(c),
-		unlabelled: c.IsSet("labels"),
-		named:      flags.ReadNamed(c),
-		order:      fileorder.Order(c.String("file-order")),
-		skipErrors: readSkip(c),
-	}, nil
-}
-
-func (a *app) list(ctx context.Context, o listOptions) error {
+func (o *listOptions) list(ctx context.Context) error {
 	output := o.output.Path
 	if !file.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
 		return console.Usagef("say where the listing goes: -o files.parquet", "%s: want a name that ends in %s", output, filelist.Extension)
 	}
-	out, err := a.CreateResult(output, o.output.Force, true)
+	out, err := o.CreateResult(output, o.output.Force, true)
 	if err != nil {
 		return err
 	}
@@ -88,7 +84,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		Path:       seen,
 		Columns:    o.named,
 		Order:      o.order,
-		Note:       func(sentence string) { a.Logf("%s", sentence) },
+		Note:       func(sentence string) { o.Logf("%s", sentence) },
 	})
 	switch {
 	case errors.Is(err, listing.ErrInside):
@@ -108,9 +104,9 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s: %s", output, report.Plural(head.Rows, "image"))
+	o.Logf("%s: %s", output, report.Plural(head.Rows, "image"))
 	if failed != nil {
-		a.Warnf("the first error: %v", failed)
+		o.Warnf("the first error: %v", failed)
 		return console.Incomplete("%s: %s of %s rows have an error", output, report.Thousands(head.Failed), report.Thousands(head.Rows))
 	}
 	return nil

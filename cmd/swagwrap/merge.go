@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
@@ -28,39 +26,39 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
-func (a *app) mergeCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "merge",
-		Usage:     "make one file of the parts that score --part wrote",
-		ArgsUsage: "[PART...]",
-		Description: `Writes the same file that one run of score writes, and FILE.meta.json. The parts are those of OUT (OUT.part-0000-of-0050
+func mergeCommand(a *app) *command {
+	o := &mergeOptions{app: a}
+	return &command{
+		name:  "merge",
+		usage: "make one file of the parts that score --part wrote",
+		args:  "[PART...]",
+		description: `Writes the same file that one run of score writes, and FILE.meta.json. The parts are those of OUT (OUT.part-0000-of-0050
 and so on), or the files that are named, in any order. It needs no network, no data and no ONNX Runtime.
 
    swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors images/   # and 0 to 49 of 50
    swagwrap merge -o predictions.csv
 
 If parts are missing or damaged, nothing is written. The exit code is 4, and the error lists them as Slurm's --array takes them.`,
-		Flags:  flags.Join(flags.OutputFlags, []cli.Flag{groupsFlag, nextLabelsFlag}),
-		Action: with(readMerge, a.merge),
+		Table: flags.Join(flags.Output(&o.output), flags.Table{groupsRow(&o.groups), nextLabels(&o.next)}),
+		run: func(ctx context.Context, args []string) error {
+			o.parts = args
+			return o.merge(ctx)
+		},
 	}
 }
 
 // mergeOptions are the values of merge's command line.
 type mergeOptions struct {
+	*app
 	parts  []string // the files of parts; none means those of the output
-	output flags.Output
+	output flags.OutputOptions
 	groups string
 	next   int // rows to label next, or 0
 }
 
-func readMerge(c *cli.Context) (mergeOptions, error) {
-	return mergeOptions{c.Args().Slice(), flags.ReadOutput(c), c.String("groups"), c.Int("next-labels")}, nil
-}
-
-func (a *app) merge(ctx context.Context, o mergeOptions) error {
+func (o *mergeOptions) merge(ctx context.Context) error {
 	output := o.output.Path
 	if file.IsStdout(output) {
 		return console.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
@@ -78,7 +76,7 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err != nil {
 		return err
 	}
-	parts, err := a.readParts(output, paths)
+	parts, err := o.readParts(output, paths)
 	if err != nil {
 		return err
 	}
@@ -136,12 +134,12 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err := console.Commit(beside, out); err != nil {
 		return err
 	}
-	a.Logf("%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
-	if err := a.tell(output, sum); err != nil {
+	o.Logf("%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
+	if err := o.tell(output, sum); err != nil {
 		return err
 	}
-	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
-		a.Next(console.Next(output, kind.Predictions)...)
+	if sum.Labelled > 0 && !task.Large(t) && hasOutcomes(t, schema) {
+		o.Next(console.Next(output, kind.Predictions)...)
 	}
 	return nil
 }
@@ -201,7 +199,7 @@ func (o mergeOptions) findParts() ([]string, error) {
 // readParts reads the heads of all parts, and every row once, so that it finds damaged parts before the merge begins.
 // A damaged part counts as missing. readParts returns the parts in order. It fails if a part is missing, or if a part
 // is of another run. Its memory grows with the parts that exist, not with the missing ones.
-func (a *app) readParts(output string, paths []string) ([]*records.Saved, error) {
+func (o *mergeOptions) readParts(output string, paths []string) ([]*records.Saved, error) {
 	var parts []*records.Saved
 	var broken error // why the first damaged part cannot be read
 	var processors []string
@@ -239,7 +237,7 @@ func (a *app) readParts(output string, paths []string) ([]*records.Saved, error)
 	if err := inOrder(output, parts, broken); err != nil {
 		return nil, err
 	}
-	a.warnProcessors("parts were scored", processors)
+	o.warnProcessors("parts were scored", processors)
 	return parts, nil
 }
 

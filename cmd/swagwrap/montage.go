@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -22,10 +20,6 @@ import (
 
 // tiles is the number of images of each kind.
 const tiles = 12
-
-var montageFlags = []cli.Flag{
-	&cli.StringFlag{Name: "montage", Usage: "show the most and the least certain images with their predictions in `FILE`: .html"},
-}
 
 // shownClasses is the number of classes in a tile, with their probabilities.
 const shownClasses = 3

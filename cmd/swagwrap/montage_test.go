@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -41,30 +39,26 @@ func TestMontageFlags(t *testing.T) {
 	t.Parallel()
 	d := floats{[]int64{1, 1, 2}, [][]float32{{0, 1}, nil}}
 	for _, tt := range []struct {
-		args []string
+		path string
 		data dataset.Dataset
 		want string // of the error; "nothing" or "a montage" without one
 	}{
-		{nil, d, "nothing"},
-		{[]string{"--montage", "a.html"}, d, "a montage"},
-		{[]string{"--montage", "a.HTM"}, d, "a montage"},
-		{[]string{"--montage", "a.pdf"}, d, `unknown format ".pdf", want .html`},
-		{[]string{"--montage", "a.html"}, floats{shape: []int64{784}}, "x.npy: examples of shape [784] cannot be shown"},
+		{"", d, "nothing"},
+		{"a.html", d, "a montage"},
+		{"a.HTM", d, "a montage"},
+		{"a.pdf", d, `unknown format ".pdf", want .html`},
+		{"a.html", floats{shape: []int64{784}}, "x.npy: examples of shape [784] cannot be shown"},
 	} {
 		got := ""
-		app := &cli.App{Flags: montageFlags, Action: func(c *cli.Context) error {
-			m, err := newMontage(c.String("montage"), tt.data, preprocess.Settings{})
-			switch {
-			case err != nil:
-				got = err.Error()
-				if console.ExitCode(t.Context(), err) != 64 {
-					t.Errorf("%q: exit code %d", tt.args, console.ExitCode(t.Context(), err))
-				}
-				return nil
-			case m == nil:
-				got = "nothing"
-				return nil
+		m, err := newMontage(tt.path, tt.data, preprocess.Settings{})
+		switch {
+		case err != nil:
+			if got = err.Error(); console.ExitCode(t.Context(), err) != 64 {
+				t.Errorf("%q: exit code %d", tt.path, console.ExitCode(t.Context(), err))
 			}
+		case m == nil:
+			got = "nothing"
+		default:
 			got = "a montage"
 			for i := range tt.data.Len() {
 				m.Add(i, task.Tile{Lines: []task.Line{{Text: "dog", Value: "50.0 %", Part: 0.5}}, Uncertainty: float64(i)})
@@ -72,18 +66,14 @@ func TestMontageFlags(t *testing.T) {
 			var b bytes.Buffer
 			err = m.WriteHTML(&b)
 			if err != nil || b.Len() == 0 {
-				t.Errorf("%q: %d bytes, %v", tt.args, b.Len(), err)
+				t.Errorf("%q: %d bytes, %v", tt.path, b.Len(), err)
 			}
 			if page := b.String(); !strings.Contains(page, "x.npy[0]: dog 50.0 %") || !strings.Contains(page, "x.npy: gone") {
-				t.Errorf("%q: the page lacks an example:\n%s", tt.args, page)
+				t.Errorf("%q: the page lacks an example:\n%s", tt.path, page)
 			}
-			return nil
-		}}
-		if err := app.Run(append([]string{"score"}, tt.args...)); err != nil {
-			t.Fatal(err)
 		}
 		if !strings.Contains(got, tt.want) {
-			t.Errorf("%q: %s, want %s", tt.args, got, tt.want)
+			t.Errorf("%q: %s, want %s", tt.path, got, tt.want)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
@@ -12,10 +10,14 @@ import (
 // maxNext bounds the rows of --next-labels, which are kept in memory.
 const maxNext = 100_000
 
-var nextLabelsFlag = flags.Whole(1, maxNext, &cli.IntFlag{
-	Name:  "next-labels",
-	Usage: "list `N` rows to label next, for a better accuracy or error to expect: the uncertain more often, of all kinds of predictions",
-})
+func nextLabels(field *int) *flags.Row {
+	return flags.Whole(flags.Row{
+		Name: "next-labels",
+		Usage: "list `N` rows to label next, for a better accuracy or error to expect: the uncertain more often, of all kinds of " +
+			"predictions",
+		Not: "outputs part",
+	}, field, 1, maxNext)
+}
 
 // chooseNext makes the summary of a task's predictions choose n rows to label, if n is not 0.
 func chooseNext(s *summary.Summary, t task.Task, n int) error {

@@ -7,8 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -20,15 +18,15 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/ood"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
-func (a *app) oodCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "ood",
-		Usage:     "show how well uncertainty finds data of another kind than the training data",
-		ArgsUsage: "[POSTERIOR...] IN OUT",
-		Description: `Runs the methods of compare on data of the training domain, IN, and on data of another one, OUT. Neither needs labels. Prints how
+func oodCommand(a *app) *command {
+	o := &oodOptions{studyOptions: studyOptions{app: a}}
+	return &command{
+		name:  "ood",
+		usage: "show how well uncertainty finds data of another kind than the training data",
+		args:  "[POSTERIOR...] IN OUT",
+		description: `Runs the methods of compare on data of the training domain, IN, and on data of another one, OUT. Neither needs labels. Prints how
 well the uncertainty of each method separates the two.
 
    swagwrap ood --bn-data train.npz --val val.npz posterior.safetensors test.npz letters.npz
@@ -44,17 +42,11 @@ IN and OUT may also be predictions that score or another program saved. Independ
 regressions need standard deviations. Of several targets their geometric mean counts, because units do not change its order.
 
    swagwrap ood in.npz out.npz`,
-		Flags: flags.Join([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded, with the histograms"},
-			&cli.StringFlag{
-				Name: "features",
-				Usage: "also measure the distance of features from those of training or validation data. Features are the values " +
-					"of the tensor `NAME` of the network; none turns this off",
-				DefaultText: "the input of the last linear layer",
-			},
-			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
-		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
-		Action: with(readOOD, a.ood),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.args, o.NeedsOutcomes = args, o.First("outcomes")
+			return o.ood(ctx)
+		},
 	}
 }
 
@@ -62,64 +54,87 @@ regressions need standard deviations. Of several targets their geometric mean co
 type oodOptions struct {
 	studyOptions
 	features, key string
-	networks      string // a flag that is for networks, or ""
 }
 
-func readOOD(c *cli.Context) (o oodOptions, err error) {
-	o = oodOptions{features: c.String("features"), key: c.String("key"), networks: flags.FirstOf(c, ofNetworks()...)}
-	o.studyOptions, err = readStudyOptions(c)
-	o.NeedsOutcomes = flags.FirstOf(c, "part")
-	return o, err
+func (o *oodOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Table{
+		flags.JSON(&o.report, "print JSON instead of a table: everything, unrounded, with the histograms"),
+		flags.Text(flags.Row{
+			Name: "features",
+			Usage: "also measure the distance of features from those of training or validation data. Features are the values " +
+				"of the tensor `NAME` of the network; none turns this off",
+			Preset: "the input of the last linear layer",
+			Not:    "saved",
+			Then:   o.finish,
+		}, &o.features),
+		flags.Text(flags.Row{
+			Name:   "key",
+			Usage:  "of saved predictions, use the array `NAME`",
+			Preset: "the one whose name says so",
+		}, &o.key),
+	}, flags.Report(&o.report), ofNetworks(flags.Join(o.storeRows(), flags.Methods(&o.StudyOptions))))
+	return o.Table
 }
 
-func (a *app) ood(ctx context.Context, o oodOptions) error {
-	pages, err := a.openPages(o.studyOptions)
+// ofNetworks makes rows mean nothing for saved predictions. Those that say how to compute are not among them.
+func ofNetworks(t flags.Table) flags.Table {
+	computing := computing()
+	for _, r := range t {
+		if computing.Row(r.Name) == nil {
+			r.Not += " saved"
+		}
+	}
+	return t
+}
+
+func (o *oodOptions) ood(ctx context.Context) error {
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
 	defer pages.Abort()
-	detect := a.detection
+	detect := o.detection
 	if len(o.args) == 2 {
-		detect = a.savedDetection
+		detect = o.savedDetection
 	}
-	found, err := detect(ctx, o)
+	found, err := detect(ctx)
 	if err != nil || found == nil { // a part has no result
 		return err
 	}
-	return a.Show(pages, &found.BatchNorm, found.Show())
+	return o.Show(pages, &found.BatchNorm, found.Show())
 }
 
 // detection runs the methods on the images.
-func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) {
+func (o *oodOptions) detection(ctx context.Context) (*ood.Result, error) {
 	if o.key != "" {
 		return nil, console.Usagef("leave it out", "--key is for saved predictions, and networks give theirs")
 	}
 	args, n := o.args, len(o.args)-2
-	in, err := a.OpenStudy(ctx, o.StudyOptions, args[:n], true)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	d := &ood.Detection{Validation: in.Validation, Tensor: o.features}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
-		if *to, err = a.OpenOf(in, args[n+i], "", false); err != nil {
+		if *to, err = o.OpenOf(in, args[n+i], "", false); err != nil {
 			return nil, err
 		}
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: d.In, Path: args[n]})
+	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Intake{Data: d.In, Path: args[n]})
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckForeign(ctx, run.Engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
+	if err := o.CheckForeign(ctx, run.Engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
-	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "ood", run.shard, d.Images()), d.Fill, d.Run)
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, o.studyBar(ctx, "ood", run.shard, d.Images()), d.Fill, d.Run)
 	if err != nil || found == nil {
 		return nil, err
 	}
 	for _, note := range found.Notes {
-		a.Warnf("%s", note)
+		o.Warnf("%s", note)
 	}
 	found.BatchNorm = in.BatchNorm.Findings
 	found.Settings = []report.Fact{
@@ -137,18 +152,8 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 	return found, nil
 }
 
-// ofNetworks returns the flags that mean nothing for saved predictions. Those that say how to compute are not among them.
-func ofNetworks() (names []string) {
-	for _, f := range flags.Join(storeFlags, flags.MethodFlags) {
-		if !has(flags.RunFlags, f.Names()[0]) {
-			names = append(names, f.Names()[0])
-		}
-	}
-	return append(names, "features")
-}
-
 // savedDetection scores saved predictions.
-func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, error) {
+func (o *oodOptions) savedDetection(_ context.Context) (*ood.Result, error) {
 	in, out := o.args[0], o.args[1]
 	for _, path := range o.args {
 		if strings.HasSuffix(path, ".safetensors") {
@@ -156,7 +161,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 				"%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
 	}
-	if err := flags.RefuseGiven(o.networks, "leave it out, or name a POSTERIOR before IN and OUT",
+	if err := o.Refuse("saved", "leave it out, or name a POSTERIOR before IN and OUT",
 		"--* is for networks, and IN and OUT are saved predictions"); err != nil {
 		return nil, err
 	}
@@ -166,7 +171,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 	for i, path := range []string{in, out} {
 		p, err := predictions.Read(path, predictions.ReadOptions{Key: o.key})
 		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
-			return a.measuredDetection(of.Task, in, out)
+			return o.measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
 			return nil, open.WrongKind(err, path, kind.Predictions)
@@ -181,12 +186,12 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 		if p.Len() == 0 {
 			return nil, console.BadInput(fmt.Errorf("%s: has no predictions", path))
 		}
-		a.leftOut(path, p.Unused)
+		o.leftOut(path, p.Unused)
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)",
 			report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
-	t, err := dense.Of("classes", task.OutputSpec{Count: classes})
+	t, err := task.Of("classes", task.OutputSpec{Count: classes})
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +214,7 @@ var measures = map[string][]struct{ column, key, name string }{
 }
 
 // measuredDetection scores saved rows by the columns of the task that both files have.
-func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
+func (o *oodOptions) measuredDetection(task, in, out string) (*ood.Result, error) {
 	var wanted []predictions.Wanted
 	for _, m := range measures[task] {
 		wanted = append(wanted, predictions.Wanted{Names: []string{m.column}, Cells: []string{m.column + "_%d"}})
@@ -229,7 +234,7 @@ func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
 		if err != nil {
 			return nil, console.BadInput(err)
 		}
-		a.leftOut(path, rows[i].Unused)
+		o.leftOut(path, rows[i].Unused)
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s",
 			report.Thousands(rows[i].Len), path))
 		provenance = append(provenance, report.Fact{Name: path, Value: rows[i].SHA256})

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -19,11 +17,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-var partFlag = &cli.StringFlag{
-	Name:  "part",
-	Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch",
-}
-
 // indices are the environment variables with the index of a task in a scheduler's array. None of them gives the size of
 // the original array: if some tasks of an array run again, schedulers count only these.
 var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}
@@ -31,28 +24,27 @@ var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH
 // part is one of several parts of the work, counted from 0. Of is 0 for the whole.
 type part struct{ Index, Of int }
 
-// readPart reads --part. others are flags that conflict with it.
-func readPart(c *cli.Context, others ...string) (p part, err error) {
-	if !c.IsSet("part") {
-		return p, nil
-	}
-	s := c.String("part")
-	i, n := 0, 0
+// partRow makes the row of --part. Flags with the case part are refused with it.
+func partRow(r flags.Row, field *part) *flags.Row {
+	r.Name, r.Hint = "part", "--part 3/50 is the fourth of fifty parts: an array of all is 0-49"
+	return flags.Parsed(r, field, parsePart)
+}
+
+// parsePart parses --part.
+func parsePart(s string) (p part, err error) {
 	which, of, _ := strings.Cut(s, "/")
-	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > records.MaxParts {
-		return p, console.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s,
-			records.MaxParts)
+	if p.Of, err = strconv.Atoi(of); err != nil || p.Of < 1 || p.Of > records.MaxParts {
+		return p, fmt.Errorf("%q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
 			return p, err
 		}
 	}
-	if i, err = strconv.Atoi(which); err != nil || i < 0 || i >= n {
-		return p, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1),
-			"--part %s: part %s, want one of 0 to %d", s, which, n-1)
+	if p.Index, err = strconv.Atoi(which); err != nil || p.Index < 0 || p.Index >= p.Of {
+		err = fmt.Errorf("%s: part %s, want one of 0 to %d", s, which, p.Of-1)
 	}
-	return part{i, n}, flags.Refuse(c, "", "--* is not for a part", others...)
+	return p, err
 }
 
 // ownIndex returns the index that the scheduler sets.
@@ -64,12 +56,11 @@ func ownIndex() (index string, err error) {
 		case index == "" || v == index:
 			index, from = v, name
 		default:
-			return "", console.Usagef("", "--part auto: %s is %s and %s is %s", from, index, name, v)
+			return "", fmt.Errorf("%s is %s and %s is %s", from, index, name, v)
 		}
 	}
 	if index == "" {
-		return "", console.Usagef("outside of a scheduler's array say which part it is: --part 3/50", "--part auto: none of %s is set",
-			strings.Join(indices, ", "))
+		return "", fmt.Errorf("none of %s is set: outside of a scheduler's array say which part it is", strings.Join(indices, ", "))
 	}
 	return index, nil
 }
@@ -80,16 +71,16 @@ type existing struct{ force, resume bool }
 // runPart makes the file of a part of predictions. compute appends its rows. It continues the work of an earlier run,
 // because a scheduler starts the same command again. A run can be continued after each multiple of whole rows. runPart
 // returns nil if the file is complete already.
-func (a *app) runPart(e existing, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
+func (job *scoreJob) runPart(e existing, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
 	head.Processor = ort.Processor()
-	if done, err := a.partDone(e, path, head); done || err != nil {
+	if done, err := job.partDone(e, path, head); done || err != nil {
 		return nil, err
 	}
-	rows, err := a.openRows(e, path, records.ScorePart, head, whole)
+	rows, err := job.openRows(e, path, records.ScorePart, head, whole)
 	if err != nil {
 		return nil, err
 	}
-	if done, err := a.partDone(e, path, head); done || err != nil { // another job of the same index may just have completed it
+	if done, err := job.partDone(e, path, head); done || err != nil { // another job of the same index may just have completed it
 		return nil, errors.Join(err, rows.Remove())
 	}
 	if err = compute(rows); err == nil {
@@ -103,7 +94,7 @@ func (a *app) runPart(e existing, path string, head *records.Head, whole int, co
 
 // partDone reports whether the file of a part exists and is complete. A file with other parameters is an error. A
 // damaged file is written again.
-func (a *app) partDone(e existing, path string, head *records.Head) (bool, error) {
+func (job *scoreJob) partDone(e existing, path string, head *records.Head) (bool, error) {
 	if e.force {
 		return false, nil
 	}
@@ -112,7 +103,7 @@ func (a *app) partDone(e existing, path string, head *records.Head) (bool, error
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, records.ErrDamaged):
-		a.Warnf("%v: it is scored again", err)
+		job.Warnf("%v: it is scored again", err)
 		return false, nil
 	case err != nil:
 		return false, console.BadOutput(err)
@@ -120,7 +111,7 @@ func (a *app) partDone(e existing, path string, head *records.Head) (bool, error
 	if d := was.Differences(head); d != nil {
 		return false, console.BadInput(&records.ChangedError{Path: path, Differences: d}, "--force scores it anew")
 	}
-	a.Logf("%s: is complete", path)
+	job.Logf("%s: is complete", path)
 	return true, nil
 }
 
@@ -128,7 +119,7 @@ func (a *app) partDone(e existing, path string, head *records.Head) (bool, error
 func partial(output string) string { return output + kind.WorkSuffix }
 
 // openRows opens the work file of the output at path.
-func (a *app) openRows(e existing, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
+func (job *scoreJob) openRows(e existing, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
 	how := records.Refuse
 	if e.force {
 		how = records.Discard
@@ -152,7 +143,7 @@ func (a *app) openRows(e existing, path string, kind records.Kind, head *records
 			return nil, console.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other",
 				rows.Path, n, whole), "start over: --force")
 		}
-		a.Logf("%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
+		job.Logf("%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
 	}
 	return rows, nil
 }

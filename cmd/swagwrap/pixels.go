@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -16,16 +14,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/maps"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
-
-var mapsFlag = &cli.StringFlag{
-	Name: "maps",
-	Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of every " +
-		"pixel into `FOLDER`, as PNG: the class as index, and other maps in 16 bits from 0 to the largest possible value. npy=FOLDER " +
-		"writes arrays",
-}
 
 // mapWriter writes the maps of the pixels of each picture.
 type mapWriter struct {
@@ -42,15 +32,11 @@ type mapOptions struct {
 	again          bool   // an earlier run may have begun to fill the folder
 }
 
-func readMaps(c *cli.Context) mapOptions {
-	if c.String("maps") == "" {
-		return mapOptions{}
+func parseMaps(s string) (o mapOptions, err error) {
+	if folder, arrays := strings.CutPrefix(s, "npy="); arrays {
+		return mapOptions{folder: folder, format: "npy"}, nil
 	}
-	o := mapOptions{folder: c.String("maps"), format: "png", again: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
-	if folder, arrays := strings.CutPrefix(o.folder, "npy="); arrays {
-		o.folder, o.format = folder, "npy"
-	}
-	return o
+	return mapOptions{folder: s, format: "png"}, nil
 }
 
 // newMaps checks the folder. It returns nil if no maps are wanted. inputs are all files and folders that the command reads,
@@ -107,11 +93,11 @@ func (w *mapWriter) begin(part *records.Part, done int, of func(i int) string) (
 }
 
 // write writes the maps of one picture. t describes its pixels.
-func (w *mapWriter) write(name string, t dense.Task, r *dense.Reading) error {
-	sides := t.Spec().Sides
+func (w *mapWriter) write(name string, t task.Task, r *task.Reading) error {
+	sides := task.SpecOf(t).Sides
 	if sides[1] == 0 || sides[2] != 0 {
 		return console.Usagef("leave out --maps: .jsonl has what is said of each token",
-			"--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
+			"--maps: the network scores %d positions in one line, and maps have two axes", task.Positions(t))
 	}
 	draw := maps.WritePNG
 	if w.format == "npy" {
@@ -155,20 +141,32 @@ func (w *mapWriter) abort() {
 	}
 }
 
-var (
-	tileFlag = flags.Checked(&cli.StringFlag{
-		Name: "tile",
-		Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes. " +
-			"N,M lets them overlap by M pixels, where probabilities are averaged; M is an eighth of N by default",
-		DefaultText: "whole pictures",
-	}, parseTiling)
-	atFlag = flags.OneOf(&cli.StringFlag{
-		Name: "at",
-		Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the picture " +
-			"has them",
-		Value: "network",
-	}, "network", "original")
-)
+// pixelRows makes the rows for networks with a prediction for each pixel.
+func (o *scoreOptions) pixelRows() flags.Table {
+	return flags.Table{
+		flags.Parsed(flags.Row{
+			Name: "tile",
+			Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes. " +
+				"N,M lets them overlap by M pixels, where probabilities are averaged; M is an eighth of N by default",
+			Preset: "whole pictures",
+			Not:    "outputs original",
+		}, &o.tiling, parseTiling),
+		flags.Parsed(flags.Row{
+			Name: "at",
+			Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the " +
+				"picture has them",
+			Default: "network",
+			Not:     "outputs",
+		}, &o.original, func(s string) (bool, error) { return s == "original", word.Check(s, "network", "original") }),
+		flags.Parsed(flags.Row{
+			Name: "maps",
+			Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of " +
+				"every pixel into `FOLDER`, as PNG: the class as index, and other maps in 16 bits from 0 to the largest possible value. " +
+				"npy=FOLDER writes arrays",
+			Not: "outputs",
+		}, &o.maps, parseMaps),
+	}
+}
 
 // maxTile bounds the sides of a tile. Networks are given one as a whole.
 const maxTile = 1 << 14
@@ -196,7 +194,7 @@ func (o scoreOptions) tiles(n *infer.Network) (t dataset.Tiling, err error) {
 	if n.Axis() == 0 {
 		return t, console.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
 	}
-	return o.tiling, flags.RefuseGiven(o.untiled, "leave it out", "--*: is not with --tile")
+	return o.tiling, o.Refuse("tiled", "leave it out", "--*: is not with --tile")
 }
 
 // atOriginal reports whether the predictions of a network get the size that pictures had.
@@ -207,5 +205,5 @@ func (o scoreOptions) atOriginal(n *infer.Network) (bool, error) {
 	if n.Axis() == 0 {
 		return false, console.Usagef("leave out --at", "--at: the network gives one prediction for a picture, and none for its pixels")
 	}
-	return true, flags.RefuseGiven(o.resized, "leave it out", "--*: is not with --at original")
+	return true, o.Refuse("original", "leave it out", "--*: is not with --at original")
 }

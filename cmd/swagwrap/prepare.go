@@ -1,12 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -19,66 +18,61 @@ import (
 // preparedBatch is the default number of examples in a batch.
 const preparedBatch = 64
 
-func (a *app) prepareCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "prepare",
-		Usage:     "write pictures or a table as an exported model takes them",
-		ArgsUsage: "MODEL.onnx DATA...",
-		Description: `Reads data as score does, and writes what the model takes: pixels that are resized, cropped and normalised, or the columns of
+func prepareCommand(a *app) *command {
+	o := &prepareOptions{app: a}
+	return &command{
+		name:  "prepare",
+		usage: "write pictures or a table as an exported model takes them",
+		args:  "MODEL.onnx DATA...",
+		description: `Reads data as score does, and writes what the model takes: pixels that are resized, cropped and normalised, or the columns of
 a table in the model's order. So any runtime gives the rows of score. No network runs. Labels are left out.
 
    swagwrap prepare -o batch.npy ensemble.onnx images/
 
 The output is an array with a row for each example. For several inputs name it .npz. Standard output, -o -, gets batches while
 they are made, for programs that read from a pipe. A batch is a .npy array with the examples' names, and one for each input.`,
-		Flags: flags.Join(flags.OutputFlags, flags.PreparedFlags,
-			[]cli.Flag{flags.BatchSizeFlag(strconv.Itoa(preparedBatch) + ", of -o -"), flags.MemoryFlag, besideFlag}),
-		Action: with(readPrepare, a.prepareInputs),
+		Table: o.rows(),
+		run: func(_ context.Context, args []string) error {
+			o.model, o.data = args[0], args[1:]
+			return o.prepareInputs()
+		},
 	}
 }
 
 // prepareOptions are the values of prepare's command line.
 type prepareOptions struct {
+	*app
 	model  string
 	data   []string
-	output flags.Output
+	output flags.OutputOptions
 	read   open.DataOptions
 	batch  int
 	beside string
 }
 
-// besideFlag is for programs that have labels beside a folder of pictures, such as score of the Python package.
-var besideFlag = &cli.StringFlag{
-	Name:  "labels",
-	Usage: "labels `NAME` belong to the rows by their place: refuse files whose order is not known. Labels are not read",
+func (o *prepareOptions) rows() flags.Table {
+	return flags.Join(flags.Output(&o.output), flags.Prepared(&o.read), flags.Table{
+		flags.BatchSize(&o.batch, strconv.Itoa(preparedBatch)+", of -o -"),
+		flags.Memory(&o.read.Memory),
+		// This is for programs that have labels beside a folder of pictures, such as score of the Python package.
+		flags.Text(flags.Row{
+			Name:  "labels",
+			Usage: "labels `NAME` belong to the rows by their place: refuse files whose order is not known. Labels are not read",
+		}, &o.beside),
+	})
 }
 
-func readPrepare(c *cli.Context) (o prepareOptions, err error) {
-	o = prepareOptions{
-		model:  c.Args().First(),
-		data:   c.Args().Tail(),
-		output: flags.ReadOutput(c),
-		batch:  preparedBatch,
-		beside: c.String("labels"),
-	}
-	if n := c.Int("batch-size"); n > 0 {
-		o.batch = n
-	}
-	o.read, err = flags.ReadData(c, flags.ReadMemory(c))
-	return o, err
-}
-
-func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
+func (o *prepareOptions) prepareInputs() error {
 	stream := file.IsStdout(o.output.Path)
 	ext := strings.ToLower(filepath.Ext(o.output.Path))
 	switch {
 	case !stream && ext != ".npy" && ext != ".npz":
 		return console.Usagef("say where the arrays go: -o batch.npy, or -o - for standard output",
 			"%s: want a name that ends in .npy or .npz", o.output.Path)
-	case stream && a.Stdout.Terminal():
+	case stream && o.Stdout.Terminal():
 		return console.Usagef("name a file: -o batch.npy", "standard output is a terminal, and arrays are not text")
 	}
-	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data, &a.Sideways)
+	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data, &o.Sideways)
 	if err != nil {
 		return err
 	}
@@ -88,11 +82,11 @@ func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
 		}
 	}
 	if stream {
-		if err := a.Stdout.Ready(); err != nil {
+		if err := o.Stdout.Ready(); err != nil {
 			return err
 		}
-		a.Streams()
-		return console.BadInput(dataset.WriteStream(a.Stdout, data, o.batch, asBytes))
+		o.Streams()
+		return console.BadInput(dataset.WriteStream(o.Stdout, data, cmp.Or(o.batch, preparedBatch), asBytes))
 	}
 	if several := len(dataset.Fields(data)) > 1; several != (ext == ".npz") {
 		want := ".npy"
@@ -113,6 +107,6 @@ func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
 	if err := console.Commit(out); err != nil {
 		return err
 	}
-	a.Logf("%s: %s", o.output.Path, report.Plural(data.Len(), "example"))
+	o.Logf("%s: %s", o.output.Path, report.Plural(data.Len(), "example"))
 	return nil
 }

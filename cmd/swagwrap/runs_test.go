@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // fit says that two checkpoints whose batch norm has counted equally many batches are of different runs, and which files
@@ -21,8 +21,8 @@ func TestDifferentRuns(t *testing.T) {
 	// copied writes the state_dict of an epoch, with the counters of another one, as the average of several weights.
 	copied := func(epoch, counters string, averaged int64) string {
 		t.Helper()
-		of := func(epoch string) *torch.StateDict {
-			f, err := torch.Open(filepath.Join(mnist, "states", "epoch-"+epoch+".pt"))
+		of := func(epoch string) *statefile.StateDict {
+			f, err := statefile.Open(filepath.Join(mnist, "states", "epoch-"+epoch+".pt"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -30,7 +30,7 @@ func TestDifferentRuns(t *testing.T) {
 			return f.StateDicts()[0]
 		}
 		sd := of(epoch)
-		tensors := append([]*torch.Tensor{}, sd.Tensors...)
+		tensors := append([]*statefile.Tensor{}, sd.Tensors...)
 		for _, x := range of(counters).Ignored {
 			tensors = append(tensors, x.Tensor)
 		}

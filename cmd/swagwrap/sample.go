@@ -9,8 +9,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -26,12 +24,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) sampleCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "sample",
-		Usage:     "draw members and recompute their batch-norm statistics",
-		ArgsUsage: "POSTERIOR...",
-		Description: `Draws members from the posterior, and recomputes the batch-norm statistics of each on training data. Writes the ensemble, a
+func sampleCommand(a *app) *command {
+	o := &sampleOptions{app: a}
+	return &command{
+		name:  "sample",
+		usage: "draw members and recompute their batch-norm statistics",
+		args:  "POSTERIOR...",
+		description: `Draws members from the posterior, and recomputes the batch-norm statistics of each on training data. Writes the ensemble, a
 small file. Scoring needs only this file and the posterior.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors
@@ -58,42 +57,27 @@ the others, and has the same weight, or that of --weights. The networks must hav
 Several jobs can share the work in a folder. The same command without --part then writes the ensemble.
 
    swagwrap sample --store kept --part 3/10 -o ensemble.safetensors --bn-data train.npz posterior.safetensors`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
-			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
-			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{
-				Name:        "temperature",
-				Usage:       "divide the logarithms of the averaged probabilities by `T`, as calibrate would",
-				DefaultText: "1",
-			}),
-			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once "+
-				"for each target, or once for all", ""),
-			thresholdFlag("0.5"),
-			flags.OutputNameFlag, flags.TaskFlag,
-			&cli.StringSliceFlag{
-				Name: "checkpoints",
-				Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once " +
-					"for each",
-			},
-		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
-			&cli.StringFlag{
-				Name:        "weights",
-				Usage:       "weigh the posteriors by `W`, one number for each, separated by commas",
-				DefaultText: "equal",
-			},
-		}, flags.BatchNormFlags, flags.AdaptFlags(""), flags.DataFlags, flags.RunFlags),
-		Action: with(readSample, a.sample),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			if o.posteriors = args; len(o.folders) > 0 && len(o.folders) != len(args) {
+				return console.Usagef("give --checkpoints once for each posterior, in their order",
+					"%d folders of checkpoints for %d posteriors", len(o.folders), len(args))
+			}
+			return o.sample(ctx)
+		},
 	}
 }
 
 // sampleOptions are the values of sample's command line.
 type sampleOptions struct {
+	*app
+	flags.Table
 	posteriors []string
-	output     flags.Output
+	output     flags.OutputOptions
+	making     memberOptions
 	settings   chosenSettings
 	folders    []string // where the posteriors' checkpoints are now, or nil
 	ratio      []float64
-	shared     string // the flag that shares the work between jobs, or ""
 	kept       kept
 	network    open.NetworkOptions
 	data       open.DataOptions
@@ -102,40 +86,62 @@ type sampleOptions struct {
 	runtime    open.RuntimeOptions
 }
 
-func readSample(c *cli.Context) (o sampleOptions, err error) {
-	o = sampleOptions{posteriors: c.Args().Slice(), output: flags.ReadOutput(c), folders: c.StringSlice("checkpoints"),
-		shared: flags.FirstOf(c, "part", "store"), batchNorm: flags.ReadBatchNorm(c)}
-	if o.settings, err = readSettings(c); err != nil {
-		return o, err
-	}
-	if o.ratio, err = flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2", leastWeight,
-		mostWeight); err != nil {
-		return o, err
-	}
-	if o.kept, err = readKept(c); err != nil {
-		return o, err
-	}
-	if o.adapt, err = flags.ReadAdapt(c); err != nil {
-		return o, err
-	}
-	if err := flags.RefuseNoTarget(o.adapt); err != nil {
-		return o, err
-	}
-	if o.network, err = flags.ReadNetwork(c); err != nil {
-		return o, err
-	}
-	o.network.Task = c.String("task")
-	budget := flags.ReadMemory(c)
-	if o.data, err = flags.ReadData(c, budget); err != nil {
-		return o, err
-	}
-	o.runtime, err = flags.ReadRuntime(c, budget)
-	return o, err
+func (o *sampleOptions) rows() flags.Table {
+	m := &o.making
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Text(flags.Row{
+			Name:    "method",
+			Usage:   "make the members by `M`: " + strings.Join(ensemble.Methods, "|"),
+			Default: ensemble.SWAG,
+			Not:     "settings",
+			Then:    o.complete,
+		}, &m.method),
+		flags.Text(flags.Row{
+			Name:  "settings",
+			Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote",
+		}, &o.settings.file),
+		flags.Real(flags.Row{
+			Name:   "temperature",
+			Usage:  "divide the logarithms of the averaged probabilities by `T`, as calibrate would",
+			Preset: "1",
+			Not:    "settings",
+		}, &m.temperature, regression.MinFactor, regression.MaxFactor),
+		flags.Noise(flags.Row{
+			Usage: "of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each " +
+				"target, or once for all",
+			Not: "settings",
+		}, &m.noise),
+		threshold(&m.threshold, "0.5"),
+	}, flags.OutputNameAndTask(&o.network), flags.Table{
+		flags.Texts(flags.Row{
+			Name: "checkpoints",
+			Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once " +
+				"for each",
+			Not: "settings",
+		}, &o.folders),
+	}, o.kept.rows("copies"), flags.Sampling(&m.members, &m.seed), flags.Covariance(&m.draws), flags.Table{
+		flags.Parsed(flags.Row{
+			Name:   "weights",
+			Usage:  "weigh the posteriors by `W`, one number for each, separated by commas",
+			Preset: "equal",
+			Hint:   "give one number for each posterior: --weights 0.5,0.3,0.2",
+		}, &o.ratio, flags.Numbers(leastWeight, mostWeight)),
+	}, flags.BatchNorm(&o.batchNorm, &o.network), flags.Adapt(&o.adapt, "", nil), flags.Data(&o.data, &o.network),
+		flags.Run(&o.runtime, &o.data))
+	return o.Table
 }
 
-func (a *app) sample(ctx context.Context, o sampleOptions) error {
+// complete completes the options, and refuses those that contradict each other.
+func (o *sampleOptions) complete() (err error) {
+	if o.settings, err = o.chosen(); err == nil {
+		err = cmp.Or(o.kept.check(o.Table), flags.RefuseNoTarget(o.adapt))
+	}
+	return err
+}
+
+func (o *sampleOptions) sample(ctx context.Context) error {
 	settings := &o.settings
-	if err := settings.read(a); err != nil {
+	if err := settings.read(o.app); err != nil {
 		return err
 	}
 	o.batchNorm.Seed = settings.Seed // it also sets the order of batch-norm images
@@ -145,17 +151,16 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	}
 	paths, part := o.posteriors, o.kept.part.Of > 0
 	if settings.Checkpoints() {
-		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints",
-			"--* is not for --method "+settings.Method()); err != nil {
+		if err := o.Refuse("copies", "nothing is computed for checkpoints", "--* is not for --method "+settings.Method()); err != nil {
 			return err
 		}
 	}
-	out, err := a.CreateResult(e.Path, o.output.Force || part, false)
+	out, err := o.CreateResult(e.Path, o.output.Force || part, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	networks, err := a.openNetworks(ctx, o, e)
+	networks, err := o.openNetworks(ctx, e)
 	defer open.CloseNetworks(networks)
 	if err != nil {
 		return err
@@ -164,7 +169,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
-	target, err := a.openTarget(o, networks)
+	target, err := o.openTarget(networks)
 	if err != nil {
 		return err
 	}
@@ -189,14 +194,14 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		e.Sampling = ensemble.FromSampling(swag.SampleOptions{Seed: settings.Seed}, 0).Draw
 	}
 	if e.Sampling.Covariance == ensemble.Iterates {
-		err = a.addCheckpoints(ctx, o, networks, e)
+		err = o.addCheckpoints(ctx, networks, e)
 	} else {
-		err = a.draw(ctx, o, networks, e)
+		err = o.draw(ctx, networks, e)
 	}
 	if err != nil || part {
 		return err
 	}
-	if err := a.adaptMembers(ctx, o, target, networks, e); err != nil {
+	if err := o.adaptMembers(ctx, target, networks, e); err != nil {
 		return err
 	}
 	noteScores(e, networks)
@@ -211,14 +216,14 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		if len(e.Components) > 1 {
 			share = fmt.Sprintf(" with weight %.3g", part.Weight)
 		}
-		a.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
+		o.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
 	next := console.NextOfEnsemble(e)
 	if !networks[0].Scoreless() && networks[0].Axis() == 0 { // for pixels and tokens there is no warning
 		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}
-	a.Next(next...)
+	o.Next(next...)
 	return nil
 }
 
@@ -249,10 +254,10 @@ func (o sampleOptions) holdLast(networks []*infer.Network) bool {
 
 // openNetworks opens the posteriors of the ensemble's members. It checks that members can be drawn from them, and that
 // the networks match.
-func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ensemble) ([]*infer.Network, error) {
+func (o *sampleOptions) openNetworks(ctx context.Context, e *ensemble.Ensemble) ([]*infer.Network, error) {
 	var networks []*infer.Network
 	for i, path := range o.posteriors {
-		n, err := a.OpenNetwork(ctx, o.network, path)
+		n, err := o.OpenNetwork(ctx, o.network, path)
 		if err != nil {
 			return networks, err
 		}
@@ -305,15 +310,15 @@ func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 }
 
 // addCheckpoints makes the checkpoints the members.
-func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble) error {
+func (o *sampleOptions) addCheckpoints(ctx context.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
 	folders := o.folders
 	if len(folders) == 0 {
 		folders = make([]string, len(networks))
 	}
 	if o.batchNorm.Data != "" {
-		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of " +
+		o.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of " +
 			"training")
-		if _, _, err := a.openTraining(ctx, o, networks, e, false); err != nil {
+		if _, _, err := o.openTraining(ctx, networks, e, false); err != nil {
 			return err
 		}
 	}
@@ -329,20 +334,20 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 
 // openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
 // them. recompute is as for [open.Opener.OpenBatchNorm].
-func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble,
+func (o *sampleOptions) openTraining(ctx context.Context, networks []*infer.Network, e *ensemble.Ensemble,
 	recompute bool) (bn *open.BatchNorm, run sharedRun, err error) {
-	if bn, err = a.OpenBatchNorm(o.batchNorm, o.data, networks, recompute); err != nil {
+	if bn, err = o.OpenBatchNorm(o.batchNorm, o.data, networks, recompute); err != nil {
 		return nil, run, err
 	}
-	engine, err := a.Engine(o.runtime)
+	engine, err := o.Engine(o.runtime)
 	if err != nil {
 		return nil, run, err
 	}
-	if run, err = a.openStore(o.kept, engine); err != nil {
+	if run, err = o.openStore(o.kept, engine); err != nil {
 		return nil, run, err
 	}
 	e.Name(networks[0].Names)
-	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
+	err = o.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
 	for i, r := range bn.Findings.Intake {
 		e.Components[i].Intake = r
 	}
@@ -350,30 +355,30 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 }
 
 // openTarget opens the data of --adapt, before anything is computed. It returns nil without.
-func (a *app) openTarget(o sampleOptions, networks []*infer.Network) (*open.Adaptation, error) {
+func (o *sampleOptions) openTarget(networks []*infer.Network) (*open.Adaptation, error) {
 	if o.adapt.Data == "" {
 		return nil, nil
 	}
-	return open.OpenAdaptation(a.Opener, o.adapt, o.data, networks, o.settings.Seed)
+	return open.OpenAdaptation(o.Opener, o.adapt, o.data, networks, o.settings.Seed)
 }
 
 // adaptMembers adapts the statistics of the members to the target, if there is one.
-func (a *app) adaptMembers(ctx context.Context, o sampleOptions, target *open.Adaptation, networks []*infer.Network,
+func (o *sampleOptions) adaptMembers(ctx context.Context, target *open.Adaptation, networks []*infer.Network,
 	e *ensemble.Ensemble) error {
 	if target == nil {
 		return nil
 	}
-	engine, err := a.Engine(o.runtime)
+	engine, err := o.Engine(o.runtime)
 	if err != nil {
 		return err
 	}
-	run, err := a.openStore(o.kept, engine)
+	run, err := o.openStore(o.kept, engine)
 	if err != nil {
 		return err
 	}
 	var usual dataset.Dataset
 	if o.batchNorm.Data != "" {
-		bn, err := a.OpenBatchNorm(o.batchNorm, o.data, networks, false)
+		bn, err := o.OpenBatchNorm(o.batchNorm, o.data, networks, false)
 		if err != nil {
 			return err
 		}
@@ -393,8 +398,8 @@ func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 }
 
 // draw computes the batch-norm statistics of all members. With --part it computes those of some members, for the store.
-func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble) error {
-	bn, run, err := a.openTraining(ctx, o, networks, e, true)
+func (o *sampleOptions) draw(ctx context.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
+	bn, run, err := o.openTraining(ctx, networks, e, true)
 	if err != nil {
 		return err
 	}
@@ -406,7 +411,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
-	if err := a.ChooseSampleSize(ctx, o.runtime, &run.Run, bn,
+	if err := o.ChooseSampleSize(ctx, o.runtime, &run.Run, bn,
 		batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how}); err != nil {
 		return err
 	}
@@ -415,7 +420,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 		of := &e.Components[i]
 		of.BatchNorm = bn.Findings.Records[i]
 		var change *rounding.Change
-		run.Engine, change, err = a.checkPasses(ctx, o.runtime, batchnorm.Draws{
+		run.Engine, change, err = o.checkPasses(ctx, o.runtime, batchnorm.Draws{
 			Run:       run.Run,
 			Network:   n,
 			BatchNorm: bn.Training,
@@ -435,7 +440,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 			images += of.Members * bn.Images()
 		}
 	}
-	bar := a.studyBar(ctx, "sample", run.shard, int64(images))
+	bar := o.studyBar(ctx, "sample", run.shard, int64(images))
 	run.Progress = bar.Add
 	err = e.EachMember(ctx, run.Memory(), bn.Findings.Networks, o.runtime.Threads, func(m ensemble.Member) error {
 		if !run.shard.Mine() {
@@ -453,7 +458,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if err != nil {
 		return console.BadInput(err)
 	}
-	a.tellStore(o.kept.folder, run.Store)
+	o.tellStore(o.kept.folder, run.Store)
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 // chooseScale lets the validation data choose the scale of SWAG, and prints what that cost. The comparison gets a row for a scale
 // that is not the paper's. It returns what was chosen in words, or "" without a choice.
-func (a *app) chooseScale(ctx context.Context, in *open.Study, run infer.Run) (string, error) {
+func (o *compareOptions) chooseScale(ctx context.Context, in *open.Study, run infer.Run) (string, error) {
 	if !in.ChoosesScale() {
 		return "", nil
 	}
@@ -25,7 +25,7 @@ func (a *app) chooseScale(ctx context.Context, in *open.Study, run infer.Run) (s
 		Members:    in.Members,
 		Seed:       in.Seed,
 	}
-	bar := a.Progress(ctx, "scale", s.ScaleImages())
+	bar := o.Progress(ctx, "scale", s.ScaleImages())
 	s.Resize, run.Progress = bar.Resize, bar.Add
 	before := compare.CPUSeconds()
 	chosen, err := s.ChooseScale(ctx, run)
@@ -33,7 +33,7 @@ func (a *app) chooseScale(ctx context.Context, in *open.Study, run infer.Run) (s
 	if err != nil {
 		return "", console.BadInput(err)
 	}
-	a.Logf("%v It took %s of CPU time (--scale 0.5 leaves it out)", chosen, span(compare.CPUSeconds()-before))
+	o.Logf("%v It took %s of CPU time (--scale 0.5 leaves it out)", chosen, span(compare.CPUSeconds()-before))
 	if chosen.Scale != chosen.Paper || slices.Contains(in.Asked, baseline.SWAGTuned) {
 		how := in.Draws()
 		how.Scale = chosen.Scale

@@ -9,8 +9,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -28,17 +26,19 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/settling"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 // maxTop bounds the classes of a row. No network has more.
 const maxTop = 1e6
 
-func (a *app) scoreCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "score",
-		Usage:     "predict with an ensemble",
-		ArgsUsage: "ENSEMBLE DATA...",
-		Description: `Runs every member over the data, averages their probabilities, and writes a row for each example: the prediction, its
+func scoreCommand(a *app) *command {
+	o := &scoreOptions{scored: scored{app: a}}
+	return &command{
+		name:  "score",
+		usage: "predict with an ensemble",
+		args:  "ENSEMBLE DATA...",
+		description: `Runs every member over the data, averages their probabilities, and writes a row for each example: the prediction, its
 confidence, and how uncertain it is. Entropies are in nats. Mutual information is the uncertainty that comes from disagreement of the
 members. DATA is images (folders, files, tars, lists, or patterns for these), one array (.npz .npy IDX), or a table. Images
 are preprocessed as the ensemble says. A listing from swagwrap list stands for all of them. With an ensemble of swagwrap settle
@@ -49,41 +49,17 @@ an example runs no more members once it is settled.
 The extension of the output chooses the format: .csv .jsonl .parquet .npz; - is CSV on standard output. FILE.meta.json, next to
 the output, says what the rows were made from. FILE.partial is there until the rows are complete.
 After a stop, the same command with --resume goes on, and gives the same bytes.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped, or begin if there was none"},
-			flags.Whole(1, maxTop, &cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1}),
-			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them, except those of pixels and tokens)"},
-			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
-			thresholdFlag("the ensemble's, else 0.5"),
-			onErrorFlag("an example that"),
-			flags.LabelsFlag,
-			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
-			flags.OutputNameFlag, flags.TaskFlag,
-			&cli.StringFlag{
-				Name: "save-batch",
-				Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it " +
-					"with your own pipeline",
-			},
-			flags.PosteriorFlag, partFlag, groupsFlag, nextLabelsFlag, tileFlag, atFlag, mapsFlag,
-			// batches and threads have other defaults here
-		}, flags.AdaptFlags(". blocks=512 adapts to each 512 examples of DATA by themselves. none goes back to the statistics from "+
-			"before sample --adapt"), flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{
-			flags.BatchSizeFlag(fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize,
-				infer.SettledBatchSize)),
-			flags.Checked(&cli.StringFlag{
-				Name:    "threads",
-				Aliases: []string{"j"},
-				Usage:   "use `N` threads, or auto: one per core, or half of that if it is measured to be faster",
-				Value:   "auto",
-			}, flags.Threads),
-			flags.MemoryFlag,
-		}),
-		Action: with(readScore, a.score),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.ensemble, o.data = args[0], args[1:]
+			return o.score(ctx)
+		},
 	}
 }
 
 // scored has what score and settle share: an ensemble, its data, and what computes.
 type scored struct {
+	*app
 	ensemble string
 	data     []string
 	members  open.EnsembleOptions
@@ -91,29 +67,15 @@ type scored struct {
 	runtime  open.RuntimeOptions
 }
 
-func readScored(c *cli.Context) (o scored, err error) {
-	o.ensemble, o.data = c.Args().First(), c.Args().Tail()
-	if o.members, err = flags.ReadEnsemble(c); err != nil {
-		return o, err
-	}
-	budget := flags.ReadMemory(c)
-	if o.reading, err = flags.ReadData(c, budget); err != nil {
-		return o, err
-	}
-	o.runtime, err = flags.ReadRuntime(c, budget)
-	return o, err
-}
-
 // scoreOptions are the values of score's command line.
 type scoreOptions struct {
+	flags.Table
 	scored
-	output    string // - is standard output
+	output    flags.OutputOptions
 	existing  existing
 	part      part
 	estimate  bool
 	json      bool
-	topk      int
-	probs     bool
 	threshold float64 // 0 without --threshold
 	pipes     bool
 	saveBatch string
@@ -125,85 +87,122 @@ type scoreOptions struct {
 	groups    string
 	next      int // rows to label next, or 0
 	want      task.RowOptions
-	skip      bool   // examples that cannot be read
-	ofRows    string // a flag that is only for rows of predictions, or ""
-	untiled   string // a flag that is not with --tile, or ""
-	resized   string // a flag that is not with --at original, or ""
+	skip      bool // examples that cannot be read
 }
 
-func readScore(c *cli.Context) (o scoreOptions, err error) {
-	if err := readEstimate(c); err != nil {
-		return o, err
-	}
-	o = scoreOptions{
-		ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json",
-			"groups", "next-labels", "labels", "threshold", "save-batch", "adapt"),
-		output:    c.String("output"),
-		existing:  existing{c.Bool("force"), c.Bool("resume")},
-		estimate:  c.Bool("estimate"),
-		json:      c.Bool("json"),
-		topk:      c.Int("topk"),
-		probs:     c.Bool("probs"),
-		threshold: c.Float64("threshold"),
-		pipes:     flags.Allows(c, "pipe"),
-		saveBatch: c.String("save-batch"),
-		montage:   c.String("montage"),
-		maps:      readMaps(c),
-		original:  c.String("at") == "original",
-		groups:    c.String("groups"),
-		next:      c.Int("next-labels"),
-		skip:      readSkip(c),
-		untiled:   flags.FirstOf(c, "montage", "save-batch", "estimate"),
-		resized:   flags.FirstOf(c, "tile", "montage", "probs"),
-	}
-	if file.IsStdout(o.output) || o.estimate && o.output == "" {
-		o.output = "-"
-	}
-	if o.output == "" {
-		return o, console.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
-	}
-	if o.output == "-" && o.existing.resume {
-		return o, console.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
-	}
-	if o.adapt, err = flags.ReadAdapt(c); err != nil {
-		return o, err
-	}
-	if o.part, err = readPart(c, "montage", "save-batch", "next-labels"); err != nil {
-		return o, err
+func (o *scoreOptions) rows() flags.Table {
+	members := false
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Bool(flags.Row{
+			Name:  "resume",
+			Usage: "go on where an earlier run was stopped, or begin if there was none",
+			Not:   "outputs estimate",
+		}, &o.existing.resume),
+		flags.Whole(flags.Row{
+			Name:    "topk",
+			Usage:   "write the `K` most probable classes",
+			Default: "1",
+			Not:     "outputs",
+		}, &o.want.Top, 1, maxTop),
+		flags.Bool(flags.Row{
+			Name:  "probs",
+			Usage: "write all probabilities too (.npz always has them, except those of pixels and tokens)",
+			Not:   "outputs original",
+		}, &o.want.Outcomes),
+		flags.Bool(flags.Row{
+			Name:  "keep-members",
+			Usage: "write the probabilities of each member too",
+			Not:   "outputs",
+			Then: func() error {
+				if members {
+					o.want.Members = 1
+				}
+				return o.complete()
+			},
+		}, &members),
+		threshold(&o.threshold, "the ensemble's, else 0.5"),
+		onError(&o.skip, "an example that"),
+		flags.Labels(&o.reading.Labels),
+		flags.Allow(&o.pipes, "pipe", "run the shell commands that a listing of your own names in place of tars"),
+	}, flags.OutputNameAndTask(&o.members.Network), flags.Table{
+		flags.Text(flags.Row{
+			Name: "save-batch",
+			Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it " +
+				"with your own pipeline",
+			Not: "outputs estimate part tiled",
+		}, &o.saveBatch),
+		flags.Posterior(&o.members),
+		partRow(flags.Row{
+			Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch",
+			Not:   "outputs estimate",
+		}, &o.part),
+		groupsRow(&o.groups),
+		nextLabels(&o.next),
+	}, o.pixelRows(), flags.Adapt(&o.adapt, ". blocks=512 adapts to each 512 examples of DATA by themselves. none goes back to the "+
+		"statistics from before sample --adapt", nil), flags.Data(&o.reading, &o.members.Network), flags.Table{
+		flags.Bool(flags.Row{
+			Name: "estimate",
+			Usage: "score some of the data for a few seconds, write nothing, and say how much time and memory all data take, and how " +
+				"many parts take an hour each",
+			Not: "outputs tiled",
+		}, &o.estimate),
+		flags.Bool(flags.Row{Name: "json", Usage: "with --estimate: print JSON instead of text", Not: "outputs"}, &o.json),
+		flags.Text(flags.Row{
+			Name:  "montage",
+			Usage: "show the most and the least certain images with their predictions in `FILE`: .html",
+			Not:   "outputs estimate part tiled original",
+		}, &o.montage),
+	}, flags.Runtime(&o.runtime), flags.Table{ // batches and threads have other defaults here
+		flags.BatchSize(&o.runtime.BatchSize, fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize,
+			infer.SettledBatchSize)),
+		flags.Parsed(flags.Row{
+			Name:    "threads",
+			Short:   "j",
+			Usage:   "use `N` threads, or auto: one per core, or half of that if it is measured to be faster",
+			Default: "auto",
+		}, &o.runtime.Threads, flags.ParseThreads),
+		flags.Memory(&o.runtime.Memory, &o.reading.Memory),
+	})
+	return o.Table
+}
+
+// complete completes the options, and refuses those that contradict each other.
+func (o *scoreOptions) complete() error {
+	o.existing.force = o.output.Force
+	o.maps.again = o.existing.force || o.existing.resume || o.part.Of > 0
+	if file.IsStdout(o.output.Path) || o.estimate && o.output.Path == "" {
+		o.output.Path = "-"
 	}
 	switch n := o.part.Of; {
-	case n > 0 && o.output == "-":
-		return o, console.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
-	case n > 0 && c.String("provider") == ort.Auto:
-		return o, console.Usagef("say for all parts: --provider webgpu, or cpu",
+	case o.json && !o.estimate:
+		return console.Usagef("the extension says the format: -o predictions.jsonl", "--json is for --estimate")
+	case o.estimate && o.First("estimate") != "":
+		return o.Refuse("estimate", "", "--estimate and --*: want one of them")
+	case o.output.Path == "":
+		return console.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
+	case o.output.Path == "-" && o.existing.resume:
+		return console.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+	case n > 0 && o.First("part") != "":
+		return o.Refuse("part", "", "--* is not for a part")
+	case n > 0 && o.output.Path == "-":
+		return console.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
+	case n > 0 && o.runtime.Provider.Name == ort.Auto:
+		return console.Usagef("say for all parts: --provider webgpu, or cpu",
 			"--provider auto is not for a part: each would choose by its own machine")
-	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
-		return o, console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32",
+	case n > 0 && o.Row("precision").String() == "auto" && o.runtime.Provider.Name != ort.CPU:
+		return console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32",
 			"--precision auto is not for a part: each would choose by its own data")
 	case o.existing.force && o.existing.resume:
-		return o, console.Usagef("--resume goes on with an unfinished output, --force begins anew",
+		return console.Usagef("--resume goes on with an unfinished output, --force begins anew",
 			"--force and --resume: want one of them")
 	}
-	if o.scored, err = readScored(c); err != nil {
-		return o, err
-	}
-	o.members.Network.Task = c.String("task")
-	if s := c.String("tile"); s != "" {
-		if o.tiling, err = parseTiling(s); err != nil {
-			return o, console.Usagef("", "--tile %w", err)
-		}
-	}
-	o.want = task.RowOptions{Top: o.topk, Outcomes: o.probs}
-	if c.Bool("keep-members") {
-		o.want.Members = 1
-	}
-	return o, nil
+	return nil
 }
 
 // scoreJob is a run of score: its inputs and its outputs.
 type scoreJob struct {
 	ensemble.Scoring
-	scoreOptions
+	*scoreOptions
 	engine     *infer.Engine
 	rounding   *rounding.Change // of the engine's precision, if it was measured
 	format     string
@@ -234,17 +233,17 @@ func (job *scoreJob) close() {
 // runs returns the number of runs of one network on one example.
 func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len() }
 
-func (a *app) score(ctx context.Context, o scoreOptions) error {
-	err := a.scoreAll(ctx, o)
+func (o *scoreOptions) score(ctx context.Context) error {
+	err := o.scoreAll(ctx)
 	if unreadable := (*dataset.UnreadableError)(nil); errors.As(err, &unreadable) && !o.skip {
 		return &console.Skippable{Err: err}
 	}
 	return err
 }
 
-func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
+func (o *scoreOptions) scoreAll(ctx context.Context) error {
 	began := time.Now()
-	job, err := a.newScoreJob(o)
+	job, err := o.newScoreJob()
 	if err != nil {
 		return err
 	}
@@ -256,16 +255,16 @@ func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
 		}
 	}
 	defer job.close()
-	if job.Ensemble, err = a.ReadEnsemble(job.ensemble); err != nil {
+	if job.Ensemble, err = o.ReadEnsemble(job.ensemble); err != nil {
 		return err
 	}
 	if err := job.members.Network.GiveTask(job.Ensemble); err != nil {
 		return err
 	}
 	if task.Scoreless(job.Ensemble.Card.Task) {
-		return a.scoreOutputs(ctx, job)
+		return job.scoreOutputs(ctx)
 	}
-	if err := a.openScoring(ctx, job); err != nil {
+	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
 	job.runtime.Measure = job.runtime.Measure || job.estimate
@@ -273,35 +272,35 @@ func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
 	if !job.estimate && job.Part == nil && job.Blocks == nil {
 		job.Ran = &infer.Ran{}
 	}
-	if job.engine, job.rounding, err = a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, job.rounding, err = o.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	if err := a.prepare(ctx, job); err != nil {
+	if err := job.prepare(ctx); err != nil {
 		return err
 	}
 	if job.estimate {
-		return a.runEstimate(ctx, job, began)
+		return job.runEstimate(ctx, began)
 	}
 	if err := job.writeBatch(); err != nil {
 		return err
 	}
 	switch {
-	case job.output == "-":
-		return a.scoreStream(ctx, job)
+	case job.output.Path == "-":
+		return job.scoreStream(ctx)
 	case job.Part != nil:
-		return a.scorePart(ctx, job)
+		return job.scorePart(ctx)
 	}
-	return a.scoreFile(ctx, job)
+	return job.scoreFile(ctx)
 }
 
 // openScoring opens the ensemble and the data that the arguments name, and checks that they fit together.
-func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
+func (job *scoreJob) openScoring(ctx context.Context) (err error) {
 	path, images := job.ensemble, job.data
 	card := job.Ensemble.Card
 	if err := open.ThresholdFits(job.threshold > 0, card.Task); err != nil {
 		return err
 	}
-	if job.Networks, err = a.OpenComponents(ctx, job.members, job.Ensemble); err != nil {
+	if job.Networks, err = job.OpenComponents(ctx, job.members, job.Ensemble); err != nil {
 		return err
 	}
 	n := job.Networks[0]
@@ -327,7 +326,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 		Blocks:   job.adapt.Blocks > 0,
 		Measured: job.runtime.Free || job.runtime.Measure,
 	}
-	if job.Data, err = a.OpenScored(ctx, how, images, n); err != nil {
+	if job.Data, err = job.OpenScored(ctx, how, images, n); err != nil {
 		return err
 	}
 	if len(n.Inputs) > 1 && job.montage != "" {
@@ -343,13 +342,13 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if job.runtime.BatchSize, err = open.BatchOf(job.runtime.BatchSize, job.Ensemble); err != nil {
 		return err
 	}
-	if job.engine, err = a.Engine(job.runtime); err != nil {
+	if job.engine, err = job.Engine(job.runtime); err != nil {
 		return err
 	}
-	if err := a.adaptScored(ctx, job); err != nil {
+	if err := job.adaptScored(ctx); err != nil {
 		return err
 	}
-	if n.Axis() != 0 && job.probs {
+	if n.Axis() != 0 && job.want.Outcomes {
 		switch {
 		case job.format != ".npz":
 			return console.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
@@ -366,12 +365,12 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if job.estimate { // nothing is written, so nothing is checked
 		return nil
 	}
-	job.intake, err = a.CheckScored(ctx, job.engine, &job.Scoring, open.Shortened(images), how)
+	job.intake, err = job.CheckScored(ctx, job.engine, &job.Scoring, open.Shortened(images), how)
 	return err
 }
 
 // adaptScored adapts the ensemble as --adapt says. Rows depend on the target then.
-func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
+func (job *scoreJob) adaptScored(ctx context.Context) error {
 	o := job.adapt
 	switch {
 	case o.Data == "":
@@ -383,13 +382,13 @@ func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
 		job.Ensemble.GoBack()
 	case o.Blocks > 0:
 		var err error
-		if job.blocks, err = open.AdaptBlocks(a.Opener, &job.Scoring, o, open.Shortened(job.data)); err != nil {
+		if job.blocks, err = open.AdaptBlocks(job.Opener, &job.Scoring, o, open.Shortened(job.data)); err != nil {
 			return err
 		}
 	default:
 		reading := job.reading
 		reading.Labels = open.Labels{}
-		target, err := open.OpenAdaptation(a.Opener, o, reading, job.Networks, job.Ensemble.Sampling.Seed)
+		target, err := open.OpenAdaptation(job.Opener, o, reading, job.Networks, job.Ensemble.Sampling.Seed)
 		if err != nil {
 			return err
 		}
@@ -417,17 +416,17 @@ func (job *scoreJob) openMaps(pixels bool) (err error) {
 }
 
 // newScoreJob makes the job of a command line.
-func (a *app) newScoreJob(o scoreOptions) (job *scoreJob, err error) {
+func (o *scoreOptions) newScoreJob() (job *scoreJob, err error) {
 	job = &scoreJob{scoreOptions: o}
-	if job.format, err = predictions.Format(o.output); err != nil {
+	if job.format, err = predictions.Format(o.output.Path); err != nil {
 		return nil, console.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output",
 			"%w", err)
 	}
-	if o.output == "-" {
-		if err := a.Stdout.Ready(); err != nil {
+	if o.output.Path == "-" {
+		if err := o.Stdout.Ready(); err != nil {
 			return nil, err
 		}
-		a.Streams()
+		o.Streams()
 	}
 	if o.part.Of > 0 {
 		job.Part = &records.Part{Index: o.part.Index, Of: o.part.Of}
@@ -440,19 +439,17 @@ func (a *app) newScoreJob(o scoreOptions) (job *scoreJob, err error) {
 	return job, nil
 }
 
-// onErrorFlag returns --on-error. what describes the inputs.
-func onErrorFlag(what string) cli.Flag {
-	return flags.OneOf(&cli.StringFlag{
-		Name:  "on-error",
-		Usage: "on " + what + " cannot be read: fail|skip. With skip its row says why, and the exit code is 3",
-		Value: "fail",
-	}, "fail", "skip")
+// onError makes the row of --on-error. what describes the inputs.
+func onError(skip *bool, what string) *flags.Row {
+	return flags.Parsed(flags.Row{
+		Name:    "on-error",
+		Usage:   "on " + what + " cannot be read: fail|skip. With skip its row says why, and the exit code is 3",
+		Default: "fail",
+	}, skip, func(s string) (bool, error) { return s == "skip", word.Check(s, "fail", "skip") })
 }
 
-func readSkip(c *cli.Context) bool { return c.String("on-error") == "skip" }
-
 // prepare makes the scorer, and prints the task of each network.
-func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
+func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	examples := dataset.Keyed(job.Data)
 	given, err := grouping(job.groups, examples, nil, job.Ensemble.Card.Task)
 	if err != nil {
@@ -466,21 +463,21 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	}
 	switch rule := job.Ensemble.Stopping; {
 	case job.Settled:
-		a.Logf("stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
+		job.Logf("stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
 	case rule != nil:
-		a.Logf("stopping rule: not used, because --keep-members needs all members")
+		job.Logf("stopping rule: not used, because --keep-members needs all members")
 	}
 	for _, line := range job.scorer.Tasks() {
-		a.Logf("%s", line)
+		job.Logf("%s", line)
 	}
 	if t := job.scorer.Threshold(); t > 0 {
-		a.Logf("predicts class 1 where its probability is %.4g or more", t)
+		job.Logf("predicts class 1 where its probability is %.4g or more", t)
 	}
 	for _, w := range job.scorer.Warnings {
-		a.Warnf("%v", w)
+		job.Warnf("%v", w)
 	}
-	a.Debugf("%s", job.scorer.Plan())
-	job.schema = job.scorer.Schema(job.topk) // a montage shows more
+	job.Debugf("%s", job.scorer.Plan())
+	job.schema = job.scorer.Schema(job.scoreOptions.want.Top) // a montage shows more
 	var named dataset.Dataset
 	if job.Part == nil && job.tiling.Size == 0 {
 		named = job.Data
@@ -496,7 +493,7 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	}
 	job.summary.Settled = job.Settled
 	if t := job.scorer.Task(); !job.Ensemble.Guarantee.Empty() {
-		a.Logf("promise: %s", job.Ensemble.Guarantee.Promises(t))
+		job.Logf("promise: %s", job.Ensemble.Guarantee.Promises(t))
 		job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, t, job.schema.Columns, job.GroupOf)
 	}
 	if job.shown != nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/numpy"
@@ -23,24 +22,24 @@ import (
 
 // scoreOutputs writes the mean and the standard deviation over the members of each output, for networks whose outputs have no
 // meaning here. One pass over the data serves all outputs.
-func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
-	if err := flags.RefuseGiven(job.ofRows, task.NoScoresHint(),
+func (job *scoreJob) scoreOutputs(ctx context.Context) error {
+	if err := job.Refuse("outputs", task.NoScoresHint(),
 		"--* is for predictions: "+task.NoScores(job.ensemble).Error()); err != nil {
 		return err
 	}
-	if job.format != ".npz" || job.output == "-" {
+	if job.format != ".npz" || job.output.Path == "-" {
 		return console.Usagef("-o outputs.npz", "%s: its task is none, and score writes arrays of its outputs, which only .npz holds",
 			job.ensemble)
 	}
-	out, err := a.CreateResult(job.output, job.existing.force, false)
+	out, err := job.CreateResult(job.output.Path, job.existing.force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	if job.engine, err = a.Engine(job.runtime); err != nil {
+	if job.engine, err = job.Engine(job.runtime); err != nil {
 		return err
 	}
-	opened, err := a.OpenComponents(ctx, job.members, job.Ensemble)
+	opened, err := job.OpenComponents(ctx, job.members, job.Ensemble)
 	defer open.CloseNetworks(opened)
 	if err != nil {
 		return err
@@ -50,13 +49,13 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 		names, left = []string{chosen}, nil
 	}
 	if len(left) > 0 {
-		a.Logf("left out: outputs %s", first(left))
+		job.Logf("left out: outputs %s", first(left))
 	}
 	how := open.ScoredOptions{Reading: job.reading, Pipes: job.pipes}
-	if job.Data, err = a.OpenScored(ctx, how, job.data, opened[0]); err != nil {
+	if job.Data, err = job.OpenScored(ctx, how, job.data, opened[0]); err != nil {
 		return err
 	}
-	_, err = a.CheckIntake(ctx, job.engine, open.Intake{
+	_, err = job.CheckIntake(ctx, job.engine, open.Intake{
 		Networks:   opened,
 		Data:       job.Data,
 		Path:       open.Shortened(job.data),
@@ -70,7 +69,7 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	}
 	w := &outputArrays{zip: numpy.NewArchive(out), rows: job.Data.Len()}
 	defer w.abort()
-	failed, err := a.spread(ctx, job, opened, names, w)
+	failed, err := job.spread(ctx, opened, names, w)
 	if err != nil {
 		return err
 	}
@@ -80,22 +79,22 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s: mean and standard deviation over %s of %s, for %s: arrays NAME_mean and NAME_std", job.output,
+	job.Logf("%s: mean and standard deviation over %s of %s, for %s: arrays NAME_mean and NAME_std", job.output.Path,
 		report.Plural(job.Ensemble.Members(), "member"), first(names), report.Plural(w.rows, "example"))
 	if failed > 0 {
-		return console.Incomplete("%s: %s without numbers: their rows are NaN", job.output, report.Plural(failed, "example"))
+		return console.Incomplete("%s: %s without numbers: their rows are NaN", job.output.Path, report.Plural(failed, "example"))
 	}
 	return nil
 }
 
 // spread writes the arrays of the outputs. It returns the number of examples without numbers.
-func (a *app) spread(ctx context.Context, job *scoreJob, networks []*infer.Network, names []string,
+func (job *scoreJob) spread(ctx context.Context, networks []*infer.Network, names []string,
 	w *outputArrays) (failed int, err error) {
 	s, err := ensemble.NewSpread(ctx, job.engine, job.Ensemble, networks, names, job.Data, job.SkipErrors)
 	if err != nil {
 		return 0, console.BadInput(err)
 	}
-	bar := a.Progress(ctx, "score", int64(job.runs()))
+	bar := job.Progress(ctx, "score", int64(job.runs()))
 	defer bar.Done()
 	if err := w.begin(s.Outputs); err != nil {
 		return 0, err
@@ -103,7 +102,7 @@ func (a *app) spread(ctx context.Context, job *scoreJob, networks []*infer.Netwo
 	err = s.Each(ctx, bar.Add, func(i int, mean, std []float64, why error) error {
 		if why != nil {
 			failed++
-			a.Warnf("%s: %v", job.Data.Name(i), why)
+			job.Warnf("%s: %v", job.Data.Name(i), why)
 		}
 		return w.add(mean, std)
 	})

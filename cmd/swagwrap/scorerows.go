@@ -30,8 +30,8 @@ func (job *scoreJob) check() error {
 	switch {
 	case job.Part != nil:
 		paths = append(paths, job.target(), partial(job.target()))
-	case job.output != "-":
-		paths = append(paths, job.output, job.output+summary.Suffix, partial(job.target()))
+	case job.output.Path != "-":
+		paths = append(paths, job.output.Path, job.output.Path+summary.Suffix, partial(job.target()))
 	}
 	for _, path := range paths {
 		if path == "" {
@@ -63,16 +63,16 @@ func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
 }
 
 // scoreStream writes rows to standard output as soon as they are ready.
-func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
+func (job *scoreJob) scoreStream(ctx context.Context) error {
 	if err := job.drawn.begin(nil, 0, job.Name); err != nil {
 		return err
 	}
-	bar := a.Progress(ctx, "score", int64(job.runs()))
+	bar := job.Progress(ctx, "score", int64(job.runs()))
 	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
-		a.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text",
+		job.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text",
 			rows)
 	}
-	out := predictions.NewCSV(a.Stdout, job.schema)
+	out := predictions.NewCSV(job.Stdout, job.schema)
 	err := job.scorer.Run(ctx, job.scorer.Begin(0), bar.Add, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
@@ -90,14 +90,14 @@ func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
 	})
 	bar.Done()
 	job.blocks.Tell()
-	a.tellWaits(job)
+	job.tellWaits()
 	if err != nil {
 		return console.BadInput(err)
 	}
 	if err := commitBeside(job); err != nil {
 		return err
 	}
-	return a.conclude(job)
+	return job.conclude()
 }
 
 // commitBeside puts the additional outputs in their places, together with the given files.
@@ -110,8 +110,8 @@ func commitBeside(job *scoreJob, files ...*console.Output) error {
 }
 
 // scoreFile collects rows in the work file, and writes the output when they are complete.
-func (a *app) scoreFile(ctx context.Context, job *scoreJob) error {
-	if done, err := a.complete(job); done || err != nil {
+func (job *scoreJob) scoreFile(ctx context.Context) error {
+	if done, err := job.complete(); done || err != nil {
 		if done {
 			err = cmp.Or(console.Commit(job.batch), err)
 		}
@@ -121,15 +121,15 @@ func (a *app) scoreFile(ctx context.Context, job *scoreJob) error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.openRows(job.existing, job.output, records.Unfinished, head, job.whole)
+	rows, err := job.openRows(job.existing, job.output.Path, records.Unfinished, head, job.whole)
 	if err != nil {
 		return err
 	}
 	// No other run can write the output now, but one may just have done so.
-	if _, err = os.Lstat(job.output); !job.existing.force && err == nil {
-		err = console.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
+	if _, err = os.Lstat(job.output.Path); !job.existing.force && err == nil {
+		err = console.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output.Path))
 	} else {
-		err = a.scoreRecords(ctx, job, rows)
+		err = job.scoreRecords(ctx, rows)
 	}
 	if err != nil {
 		return keep(rows, err)
@@ -137,41 +137,41 @@ func (a *app) scoreFile(ctx context.Context, job *scoreJob) error {
 	if err := rows.Remove(); err != nil {
 		return console.BadOutput(err)
 	}
-	return a.conclude(job)
+	return job.conclude()
 }
 
 // complete reports whether the output of a run with the same parameters already exists. With --resume a finished job
 // may be started again.
-func (a *app) complete(job *scoreJob) (bool, error) {
+func (job *scoreJob) complete() (bool, error) {
 	if !job.existing.resume {
 		return false, nil
 	}
-	if _, err := os.Stat(job.output); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(job.output.Path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	var was summary.Sidecar
-	js, err := file.Content(job.output+summary.Suffix, summary.MaxSidecar)
+	js, err := file.Content(job.output.Path+summary.Suffix, summary.MaxSidecar)
 	if err == nil {
 		err = json.Unmarshal(js, &was)
 	}
 	if err != nil {
-		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err),
+		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output.Path, err),
 			"--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
-		return false, console.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+		return false, console.BadInput(&records.ChangedError{Path: job.output.Path, Differences: d}, "--force overwrites it")
 	}
-	if err := job.madeWith(job.output); err != nil {
+	if err := job.madeWith(job.output.Path); err != nil {
 		return false, err
 	}
-	a.Logf("%s: is complete", job.output)
+	job.Logf("%s: is complete", job.output.Path)
 	if head, err := job.head(); err == nil {
-		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
+		if rows, err := records.Open(partial(job.output.Path), records.Unfinished, head, records.Resume); err == nil {
 			rows.Remove() // the run was killed before it removed the file
 		}
 	}
 	if was.Errors > 0 {
-		return true, incomplete(job.output, was.Errors, was.Rows)
+		return true, incomplete(job.output.Path, was.Errors, was.Rows)
 	}
 	return true, nil
 }
@@ -189,12 +189,12 @@ func wasDrawn(flag, path, done string) error {
 }
 
 // addRows computes the missing rows.
-func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) error {
+func (job *scoreJob) addRows(ctx context.Context, rows *records.File) error {
 	members, from := job.Ensemble.Members(), rows.Rows()
 	if err := job.drawn.begin(job.Part, from, job.Name); err != nil {
 		return err
 	}
-	bar := a.Progress(ctx, "score", int64(members)*int64(rows.Head.Part.Rows()))
+	bar := job.Progress(ctx, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
 	err := job.scorer.Run(ctx, job.scorer.Begin(from), bar.Add, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
@@ -206,7 +206,7 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 	})
 	bar.Done()
 	job.blocks.Tell()
-	a.tellWaits(job)
+	job.tellWaits()
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -218,19 +218,19 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 }
 
 // tellWaits says with -v where the time went.
-func (a *app) tellWaits(job *scoreJob) {
-	a.Debugf("%s", infer.Waited(job.scorer.Scorer))
+func (job *scoreJob) tellWaits() {
+	job.Debugf("%s", infer.Waited(job.scorer.Scorer))
 	if traffic := job.engine.Runtime().Traffic(); traffic != "" {
-		a.Debugf("%s", traffic)
+		job.Debugf("%s", traffic)
 	}
 }
 
 // scoreRecords computes the missing rows, and then writes the output.
-func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.File) error {
-	if err := a.addRows(ctx, job, rows); err != nil {
+func (job *scoreJob) scoreRecords(ctx context.Context, rows *records.File) error {
+	if err := job.addRows(ctx, rows); err != nil {
 		return err
 	}
-	out, err := console.CreateOutput(job.output, job.existing.force)
+	out, err := console.CreateOutput(job.output.Path, job.existing.force)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.Fil
 	beside.Errors = rows.Errors()
 	beside.Fill(job.summary)
 	beside.Runs = tally.Of(ctx).Counts()
-	meta, err := writeSidecar(beside, job.output)
+	meta, err := writeSidecar(beside, job.output.Path)
 	if err != nil {
 		return err
 	}
@@ -268,9 +268,9 @@ func writeRows(ctx context.Context, out *console.Output, format string, s *predi
 // target returns the path of the run's output.
 func (job *scoreJob) target() string {
 	if p := job.Part; p != nil {
-		return records.PartName(job.output, p.Index, p.Of)
+		return records.PartName(job.output.Path, p.Index, p.Of)
 	}
-	return job.output
+	return job.output.Path
 }
 
 // head returns the head of the work file.
@@ -283,7 +283,7 @@ func (job *scoreJob) head() (*records.Head, error) {
 }
 
 // scorePart writes the rows of a part to its file.
-func (a *app) scorePart(ctx context.Context, job *scoreJob) error {
+func (job *scoreJob) scorePart(ctx context.Context) error {
 	head, err := job.head()
 	if err != nil {
 		return err
@@ -292,11 +292,11 @@ func (a *app) scorePart(ctx context.Context, job *scoreJob) error {
 		return err
 	}
 	p, path := head.Part, job.target()
-	rows, err := a.runPart(job.existing, path, head, job.whole, func(rows *records.File) error {
+	rows, err := job.runPart(job.existing, path, head, job.whole, func(rows *records.File) error {
 		if p.Rows() == 0 {
 			return nil
 		}
-		if err := a.addRows(ctx, job, rows); err != nil {
+		if err := job.addRows(ctx, rows); err != nil {
 			return err
 		}
 		return job.drawn.finish()
@@ -304,10 +304,10 @@ func (a *app) scorePart(ctx context.Context, job *scoreJob) error {
 	if rows == nil {
 		return cmp.Or(err, job.madeWith(path))
 	}
-	a.Logf("%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
+	job.Logf("%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
 		report.Plural(job.Ensemble.Members(), "member"))
 	if n := rows.Errors(); n > 0 {
-		a.Warnf("%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(p.Rows()))
+		job.Warnf("%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(p.Rows()))
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -25,63 +23,56 @@ type chosenSettings struct {
 	file string             // of --settings, or ""
 }
 
-// readSettings reads the flags that say how members are made, or --settings. A settings file is read later.
-func readSettings(c *cli.Context) (s chosenSettings, err error) {
-	if s.file = c.String("settings"); s.file != "" {
-		return s, flags.Refuse(c, "give all that is in the file as flags, or nothing of it",
-			"--settings and --*: the file says how members are made",
-			"method", "scale", "rank", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
+// memberOptions are the flags of sample that say how members are made.
+type memberOptions struct {
+	method      string
+	members     int
+	seed        uint64
+	draws       flags.DrawOptions
+	temperature float64
+	noise       []float64
+	threshold   float64
+}
+
+// chosen returns the settings that sample is given, or none with --settings, whose file is read later.
+func (o *sampleOptions) chosen() (s chosenSettings, err error) {
+	if s.file = o.settings.file; s.file != "" {
+		return s, o.Refuse("settings", "give all that is in the file as flags, or nothing of it",
+			"--settings and --*: the file says how members are made")
 	}
-	if s.Settings, err = readMembersSettings(c); err != nil {
+	if err := o.Refuse(o.making.method, "", "--* is not for --method "+o.making.method); err != nil {
 		return s, err
 	}
-	s.Temperature = c.Float64("temperature")
-	if c.IsSet("noise-std") {
-		s.NoiseStd = c.Float64Slice("noise-std")
-	}
-	s.Threshold = c.Float64("threshold")
+	s.Settings = o.making.settings(o.Is("members"))
+	s.Temperature, s.NoiseStd, s.Threshold = o.making.temperature, o.making.noise, o.making.threshold
 	if err := s.Check(); err != nil {
 		return s, console.Usagef("", "%w", err)
 	}
-	folders := c.StringSlice("checkpoints")
-	switch {
-	case len(folders) > 0 && !s.Checkpoints():
+	if len(o.folders) > 0 && !s.Checkpoints() {
 		return s, console.Usagef("", "--checkpoints is for --method %s and %s", ensemble.Last, ensemble.Iterates)
-	case len(folders) > 0 && len(folders) != c.NArg():
-		return s, console.Usagef("give --checkpoints once for each posterior, in their order",
-			"%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
 	}
 	return s, nil
 }
 
-func readMembersSettings(c *cli.Context) (s ensemble.Settings, err error) {
-	method := c.String("method")
-	given := func(names ...string) error {
-		return flags.Refuse(c, "", "--* is not for --method "+method, names...)
-	}
-	switch method {
+// settings returns the settings of a method. Others are those of a method that does not exist, which their Check refuses.
+func (o memberOptions) settings(given bool) (s ensemble.Settings) {
+	switch o.method {
 	case ensemble.SWA:
-		return *ensemble.FromSampling(swag.SampleOptions{Seed: c.Uint64("seed")}, 0), given("scale", "rank", "antithetic", "members")
+		return *ensemble.FromSampling(swag.SampleOptions{Seed: o.seed}, 0)
 	case ensemble.Iterates:
-		s = *ensemble.FromCheckpoints()
-		if s.Seed = c.Uint64("seed"); c.IsSet("members") {
-			s.Members = c.Int("members")
+		if s = *ensemble.FromCheckpoints(); given {
+			s.Members = o.members
 		}
-		return s, given("scale", "rank", "antithetic")
 	case ensemble.Last:
 		s = *ensemble.FromLast()
-		s.Seed = c.Uint64("seed")
-		return s, given("scale", "rank", "antithetic", "members")
-	case ensemble.SWAGDiag:
-		if err := given("rank"); err != nil {
-			return s, err
-		}
-	case ensemble.SWAG:
+	case ensemble.SWAG, ensemble.SWAGDiag:
+		return ensemble.Settings{Draw: ensemble.DrawOf(o.draws.Draws(o.seed, o.method == ensemble.SWAGDiag)), Members: o.members}
 	default:
-		s.Covariance, s.Members = method, c.Int("members")
-		return s, nil // Check returns the error
+		s.Covariance, s.Members = o.method, o.members
+		return s
 	}
-	return ensemble.Settings{Draw: ensemble.DrawOf(flags.ReadDraws(c, method == ensemble.SWAGDiag)), Members: c.Int("members")}, nil
+	s.Seed = o.seed
+	return s
 }
 
 // read reads the file of --settings, if there is one.
@@ -136,22 +127,24 @@ func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 // leastThreshold is far below the smallest probability in float32.
 const leastThreshold = 1e-300
 
-// thresholdFlag returns --threshold for commands that predict. of describes the default.
-func thresholdFlag(of string) cli.Flag {
-	return flags.Real(leastThreshold, 1, &cli.Float64Flag{
-		Name:        "threshold",
-		Usage:       "of the task binary: predict class 1 where its probability is `T` or more",
-		DefaultText: of,
-	})
+// threshold makes the row of --threshold of commands that predict. of describes the default.
+func threshold(field *float64, of string) *flags.Row {
+	return flags.Real(flags.Row{
+		Name:   "threshold",
+		Usage:  "of the task binary: predict class 1 where its probability is `T` or more",
+		Preset: of,
+		Not:    "settings outputs",
+	}, field, leastThreshold, 1)
 }
 
-// criterionFlag returns --threshold for commands that can choose one. usage says from what.
-func criterionFlag(usage string) cli.Flag {
-	return flags.Checked(&cli.StringFlag{
-		Name:        "threshold",
-		Usage:       usage + strings.Join(detect.Criteria, "|"),
-		DefaultText: "0.5",
-	}, parseThreshold)
+// criterion makes the row of --threshold of commands that can choose one. usage says from what.
+func criterion(t *chosenThreshold, usage string) *flags.Row {
+	return flags.Parsed(flags.Row{
+		Name:   "threshold",
+		Usage:  usage + strings.Join(detect.Criteria, "|"),
+		Preset: "0.5",
+		Not:    "outcomes",
+	}, t, parseThreshold)
 }
 
 // chosenThreshold is a threshold, or the criterion that chooses one.
@@ -161,33 +154,12 @@ type chosenThreshold struct {
 	given bool
 }
 
-// String returns the text to type for the threshold, or "" if none was given.
-func (t chosenThreshold) String() string {
-	switch {
-	case !t.given:
-		return ""
-	case t.by != detect.Criterion{}:
-		return t.by.String()
-	}
-	return strconv.FormatFloat(t.value, 'g', -1, 64)
-}
-
 func parseThreshold(s string) (t chosenThreshold, err error) {
+	t.given = true
 	if t.value, err = strconv.ParseFloat(s, 64); err != nil {
 		t.by, err = detect.ParseCriterion(s)
 	} else if !(t.value > 0 && t.value <= 1) {
 		err = fmt.Errorf("%s: want a number above 0 and at most 1", s)
-	}
-	return t, err
-}
-
-// readThreshold reads --threshold of a command that can choose one.
-func readThreshold(c *cli.Context) (t chosenThreshold, err error) {
-	if s := c.String("threshold"); s != "" {
-		if t, err = parseThreshold(s); err != nil {
-			err = console.Usagef("", "--threshold %w", err)
-		}
-		t.given = true
 	}
 	return t, err
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -22,12 +20,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-func (a *app) settleCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "settle",
-		Usage:     "choose how soon an example needs no more members",
-		ArgsUsage: "ENSEMBLE DATA...",
-		Description: `Most examples need few members. This command runs all members over validation data and chooses a rule that says when an
+func settleCommand(a *app) *command {
+	o := &settleOptions{scored: scored{app: a}, within: settling.Usual}
+	return &command{
+		name:  "settle",
+		usage: "choose how soon an example needs no more members",
+		args:  "ENSEMBLE DATA...",
+		description: `Most examples need few members. This command runs all members over validation data and chooses a rule that says when an
 example is settled. It writes a copy of the ensemble with that rule. Use data that training did not see.
 
    swagwrap settle -o settled.safetensors ensemble.safetensors val/
@@ -38,41 +37,38 @@ expected to be those of all members. --within changes both. "Expected" means: if
 probabilities. Labels are not needed, and choose nothing. If there are labels, the output also bounds the rise of their NLL.
 
    swagwrap settle --within 0.001,99.5% -o settled.safetensors ensemble.safetensors val/`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.Checked(&cli.StringFlag{
-				Name: "within",
-				Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal " +
-					"decisions",
-				DefaultText: promiseText(settling.Usual),
-			}, parsePromise),
-			flags.LabelsFlag,
-			flags.OutputNameFlag,
-			flags.SeedFlag("`SEED` of the folds"),
-			flags.PosteriorFlag,
-			flags.BatchSizeFlag(strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"),
-			flags.ThreadsFlag, flags.MemoryFlag,
-		}, flags.DataFlags, flags.RuntimeFlags),
-		Action: with(readSettle, a.settle),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.ensemble, o.data = args[0], args[1:]
+			return o.settle(ctx)
+		},
 	}
 }
 
 // settleOptions are the values of settle's command line.
 type settleOptions struct {
 	scored
-	output flags.Output
+	output flags.OutputOptions
 	within ensemble.StoppingPromise
 	seed   uint64
 }
 
-func readSettle(c *cli.Context) (o settleOptions, err error) {
-	o = settleOptions{output: flags.ReadOutput(c), within: settling.Usual, seed: c.Uint64("seed")}
-	if s := c.String("within"); s != "" {
-		if o.within, err = parsePromise(s); err != nil {
-			return o, console.Usagef("", "--within %w", err)
-		}
-	}
-	o.scored, err = readScored(c)
-	return o, err
+func (o *settleOptions) rows() flags.Table {
+	return flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Parsed(flags.Row{
+			Name: "within",
+			Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal " +
+				"decisions",
+			Preset: promiseText(settling.Usual),
+		}, &o.within, parsePromise),
+		flags.Labels(&o.reading.Labels),
+		flags.OutputName(&o.members.Network),
+		flags.Seed(flags.Row{Usage: "`SEED` of the folds"}, &o.seed),
+		flags.Posterior(&o.members),
+		flags.BatchSize(&o.runtime.BatchSize, strconv.Itoa(infer.SettledBatchSize)+", fewer of large ones"),
+		flags.Threads(&o.runtime.Threads),
+		flags.Memory(&o.runtime.Memory, &o.reading.Memory),
+	}, flags.Data(&o.reading, &o.members.Network), flags.Runtime(&o.runtime))
 }
 
 func promiseText(p ensemble.StoppingPromise) string {
@@ -101,18 +97,18 @@ func parsePromise(s string) (ensemble.StoppingPromise, error) {
 	return ensemble.StoppingPromise{NLL: p, Decisions: of / 100}, nil
 }
 
-func (a *app) settle(ctx context.Context, o settleOptions) error {
-	if err := a.Stdout.Ready(); err != nil {
+func (o *settleOptions) settle(ctx context.Context) error {
+	if err := o.Stdout.Ready(); err != nil {
 		return err
 	}
-	out, err := a.CreateResult(o.output.Path, o.output.Force, false)
+	out, err := o.CreateResult(o.output.Path, o.output.Force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	job := &scoreJob{scoreOptions: scoreOptions{scored: o.scored}}
+	job := &scoreJob{scoreOptions: &scoreOptions{scored: o.scored}}
 	defer job.close()
-	if job.Ensemble, err = a.ReadEnsemble(job.ensemble); err != nil {
+	if job.Ensemble, err = o.ReadEnsemble(job.ensemble); err != nil {
 		return err
 	}
 	if !job.Ensemble.Guarantee.Empty() {
@@ -122,17 +118,17 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	if task.Scoreless(job.Ensemble.Card.Task) {
 		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(job.ensemble))
 	}
-	if err := a.openScoring(ctx, job); err != nil {
+	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
 	if job.Networks[0].Axis() != 0 {
 		return console.Usagef("score it as it is: all members run",
 			"%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", o.ensemble)
 	}
-	if job.engine, _, err = a.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, _, err = o.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	bar := a.Progress(ctx, "settle", int64(job.runs()))
+	bar := o.Progress(ctx, "settle", int64(job.runs()))
 	r, err := (&settling.Study{
 		Scoring: job.Scoring,
 		Promise: o.within,
@@ -141,7 +137,7 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
-		err = cmp.Or(a.showTables(r.Table()), err)
+		err = cmp.Or(o.showTables(r.Section().Table()), err)
 	}
 	if err != nil {
 		return console.BadInput(settledHint(err))
@@ -151,13 +147,13 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 		return console.BadOutput(err)
 	}
 	if r.Used < r.Of {
-		a.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
+		o.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
 	}
-	a.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
-	if err := (console.Together{Print: func() error { return a.showTables(r.Table()) }}).Commit(out); err != nil {
+	o.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
+	if err := (console.Together{Print: func() error { return o.showTables(r.Section().Table()) }}).Commit(out); err != nil {
 		return err
 	}
-	a.Next(console.Next(out.Path, kind.Ensemble)...)
+	o.Next(console.Next(out.Path, kind.Ensemble)...)
 	return nil
 }
 

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -17,16 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 )
-
-// storeFlags are the flags of studies that several jobs may share.
-var storeFlags = []cli.Flag{
-	&cli.StringFlag{Name: "store", Usage: "keep the outputs of networks in `FOLDER`, and compute nothing twice"},
-	&cli.StringFlag{
-		Name: "part",
-		Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or " +
-			"AWS Batch",
-	},
-}
 
 // sharedRun is the run of a study, or of a part of it.
 type sharedRun struct {
@@ -40,19 +28,38 @@ type kept struct {
 	part   part
 }
 
-// readKept reads [storeFlags]. results are flags whose outputs a part does not make.
-func readKept(c *cli.Context, results ...string) (k kept, err error) {
-	k.folder = c.String("store")
-	results = append(results, "report", "plots", "json")
-	if k.part, err = readPart(c, results...); err == nil && k.folder == "" && k.part.Of > 0 {
-		err = console.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
+// rows makes the rows of a command that several jobs may share. refusing are the cases that refuse them.
+func (k *kept) rows(refusing string) flags.Table {
+	return flags.Table{
+		flags.Text(flags.Row{
+			Name:  "store",
+			Usage: "keep the outputs of networks in `FOLDER`, and compute nothing twice",
+			Not:   refusing,
+		}, &k.folder),
+		partRow(flags.Row{
+			Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes " +
+				"or AWS Batch",
+			Not: refusing,
+		}, &k.part),
 	}
-	for _, name := range append(results, "output") {
-		if at := c.String(name); err == nil && k.folder != "" && at != "" && filepath.Clean(at) == filepath.Clean(k.folder) {
-			err = console.Usagef("give --store a folder of its own", "--store %s: --%s has the same name", k.folder, name)
+}
+
+// check refuses a part without a store, or with results that it does not make, and a result with the name of the store.
+func (k kept) check(t flags.Table) error {
+	if k.part.Of > 0 {
+		if err := t.Refuse("part", "", "--* is not for a part"); err != nil {
+			return err
+		}
+		if k.folder == "" {
+			return console.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
 		}
 	}
-	return k, err
+	for _, name := range []string{"save", "tune", "report", "plots", "output"} {
+		if r := t.Row(name); k.folder != "" && r != nil && r.IsSet() && filepath.Clean(r.String()) == filepath.Clean(k.folder) {
+			return console.Usagef("give --store a folder of its own", "--store %s: --%s has the same name", k.folder, name)
+		}
+	}
+	return nil
 }
 
 // openStore opens the store and the shard of a study that runs on an engine.
@@ -107,6 +114,8 @@ func (a *app) tellStore(folder string, kept *store.Store) {
 
 // studyOptions has what the commands of studies share.
 type studyOptions struct {
+	*app
+	flags.Table
 	open.StudyOptions
 	report   console.Report
 	spelling flags.Spelling
@@ -114,37 +123,35 @@ type studyOptions struct {
 	args     []string
 }
 
-// readStudyOptions reads them. results are flags whose outputs a part does not make.
-func readStudyOptions(c *cli.Context, results ...string) (o studyOptions, err error) {
-	o.report, o.spelling, o.args = flags.Report(c), flags.ReadSpelling(c), c.Args().Slice()
-	if o.kept, err = readKept(c, results...); err != nil {
-		return o, err
-	}
-	o.StudyOptions, err = flags.ReadStudy(c)
-	return o, err
+func (o *studyOptions) storeRows() flags.Table { return o.kept.rows("saved outcomes") }
+
+// finish completes the options, and refuses those that contradict each other.
+func (o *studyOptions) finish() error {
+	o.spelling = flags.SpellingOf(o.Table, o.Data.Labels)
+	return o.kept.check(o.Table)
 }
 
 // openPages opens the pages of a study.
-func (a *app) openPages(o studyOptions) (*console.Pages, error) {
+func (o *studyOptions) openPages() (*console.Pages, error) {
 	o.report.Spell = o.spelling.Line
-	return a.OpenPages(o.report, o.kept.part.Of == 0)
+	return o.OpenPages(o.report, o.kept.part.Of == 0)
 }
 
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says.
-func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, how swag.SampleOptions, members int,
+func (o *studyOptions) startStudy(ctx context.Context, in *open.Study, how swag.SampleOptions, members int,
 	data open.Intake) (run sharedRun, err error) {
-	engine, err := a.Engine(o.Runtime)
+	engine, err := o.Engine(o.Runtime)
 	if err != nil {
 		return run, err
 	}
-	if run, err = a.openStore(o.kept, engine); err != nil {
+	if run, err = o.openStore(o.kept, engine); err != nil {
 		return run, err
 	}
-	if err := a.Prepare(ctx, in, &run.Run, how, data); err != nil {
+	if err := o.Prepare(ctx, in, &run.Run, how, data); err != nil {
 		return run, err
 	}
-	run.Engine, err = a.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data.Data)
+	run.Engine, err = o.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data.Data)
 	return run, err
 }
 
@@ -197,8 +204,8 @@ func labelledOf(d dataset.Dataset) (dataset.Dataset, error) {
 
 // openScored opens labelled data that many networks read: n examples, or all for 0. Pictures and lists without a label are left
 // out, because they have no loss.
-func (a *app) openScored(o studyOptions, in *open.Study, path string, n int) (dataset.Dataset, error) {
-	d, err := a.OpenOf(in, path, o.Data.Labels.Main, true)
+func (o *studyOptions) openScored(in *open.Study, path string, n int) (dataset.Dataset, error) {
+	d, err := o.OpenOf(in, path, o.Data.Labels.Main, true)
 	if err == nil {
 		d, err = labelledOf(d)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // note adds a row to the summary and to the montage.
@@ -29,20 +29,20 @@ func (job *scoreJob) note(r *predictions.Row) {
 }
 
 // conclude prints what was written, and its scores if there are labels.
-func (a *app) conclude(job *scoreJob) error {
+func (job *scoreJob) conclude() error {
 	s := job.summary
-	a.Logf("%s: %s, %s", job.output, report.Plural(s.Rows, "example"), report.Plural(job.Ensemble.Members(), "member"))
+	job.Logf("%s: %s, %s", job.output.Path, report.Plural(s.Rows, "example"), report.Plural(job.Ensemble.Members(), "member"))
 	if done := s.Rows - s.Failed; s.Settled && done > 0 {
 		mean := s.Ran / float64(done)
-		a.Logf("members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1),
+		job.Logf("members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1),
 			report.Fixed(float64(job.Ensemble.Members())/mean, 1))
 	}
-	if err := a.tell(job.output, s); err != nil {
+	if err := job.tell(job.output.Path, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") &&
+	if s.Labelled >= usualFolds && !task.Large(job.scorer.Task()) && (job.want.Outcomes || job.format == ".npz") &&
 		job.Ensemble.Calibration == nil && job.Ensemble.Guarantee.Empty() {
-		a.Next(console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output))
+		job.Next(console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output.Path))
 	}
 	return nil
 }
@@ -53,7 +53,7 @@ func (a *app) tell(path string, s *summary.Summary) error {
 		e := s.Evaluation()
 		a.Logf("%s", summary.Sentence(e))
 		if s.Groups != nil && !a.Quiet {
-			if err := study.GroupsTable(s.Groups).WriteText(a.Stderr, a.Screen()); err != nil {
+			if err := study.Groups(s.Groups).Table().WriteText(a.Stderr, a.Screen()); err != nil {
 				return console.BadOutput(err)
 			}
 		}

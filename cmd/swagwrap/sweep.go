@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -23,12 +21,13 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-func (a *app) sweepCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "sweep",
-		Usage:     "try other scales, ranks and numbers of members, and choose",
-		ArgsUsage: "POSTERIOR TEST",
-		Description: `Scores SWAG on labelled data with other scales, ranks and numbers of members than the paper's, and without recomputed
+func sweepCommand(a *app) *command {
+	o := &sweepOptions{studyOptions: studyOptions{app: a}}
+	return &command{
+		name:  "sweep",
+		usage: "try other scales, ranks and numbers of members, and choose",
+		args:  "POSTERIOR TEST",
+		description: `Scores SWAG on labelled data with other scales, ranks and numbers of members than the paper's, and without recomputed
 batch-norm statistics. All settings share their random numbers.
 
    swagwrap sweep --bn-data train.npz --val val.npz posterior.safetensors test.npz
@@ -45,36 +44,11 @@ what that costs. Scales and ranks that you give with --scale and --rank are trie
 
 --members auto draws members until more would not matter. Then the change that very many members would bring (root mean square)
 is a quarter of the standard error that the test examples leave.`,
-		Flags: flags.Join([]cli.Flag{
-			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
-			flags.LabelsFlag,
-			flags.Checked(&cli.StringFlag{
-				Name:    "members",
-				Aliases: []string{"n"},
-				Usage:   "draw `S` members, or with auto as many as matter",
-				Value:   "30",
-			}, sweepMembers),
-			&cli.StringFlag{
-				Name:  "scale",
-				Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA",
-				Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ","),
-			},
-			&cli.StringFlag{
-				Name:        "rank",
-				Usage:       "try the numbers `K,...` of columns; 0 is the diagonal alone",
-				DefaultText: "0,2,5,10,20, as far as the posterior goes",
-			},
-			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
-			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
-			&cli.BoolFlag{
-				Name:  "all-test",
-				Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data",
-			},
-			flags.SamplesFlag(&cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
-			flags.SeedFlag("`SEED` of the draws and of the order of the training data"),
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
-		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: with(readSweep, a.sweep),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.args = args
+			return o.sweep(ctx)
+		},
 	}
 }
 
@@ -90,37 +64,69 @@ type sweepOptions struct {
 	samples       int
 }
 
-func readSweep(c *cli.Context) (o sweepOptions, err error) {
-	o = sweepOptions{
-		extend:  !c.IsSet("scale") && !c.IsSet("rank"),
-		folder:  c.String("checkpoints"),
-		allTest: c.Bool("all-test"),
-		samples: c.Int("samples"),
-	}
-	if n := c.String("members"); n != "auto" {
-		if o.members, err = sweepMembers(n); err != nil {
-			return o, console.Usagef("", "--members %w", err)
-		}
-	}
-	if o.scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1", 0, flags.MaxScale); err != nil {
-		return o, err
-	}
-	if o.ranks, err = flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20", 0,
-		flags.MaxExamples); err != nil {
-		return o, err
-	}
-	if o.epochs, err = flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20", 0,
-		flags.MaxExamples); err != nil {
-		return o, err
-	}
-	if o.studyOptions, err = readStudyOptions(c); err == nil && o.kept.part.Of > 0 && o.members == 0 {
-		err = console.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
-	}
-	return o, err
+func (o *sweepOptions) rows() flags.Table {
+	numbers := flags.Numbers(0, flags.MaxExamples)
+	o.Table = flags.Join(flags.Table{
+		flags.Text(flags.Row{Name: "val", Usage: "choose on the labelled data in `FILE`"}, &o.Validation),
+		flags.Labels(&o.Data.Labels),
+		flags.Parsed(flags.Row{
+			Name:    "members",
+			Short:   "n",
+			Usage:   "draw `S` members, or with auto as many as matter",
+			Default: "30",
+		}, &o.members, sweepMembers),
+		flags.Parsed(flags.Row{
+			Name:    "scale",
+			Usage:   "try the factors `ALPHA,...` of the covariance; 0 is SWA",
+			Default: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ","),
+			Hint:    "give numbers with commas between: --scale 0.25,0.5,1",
+			Given:   &o.GivenScale,
+		}, &o.scales, flags.Numbers(0, flags.MaxScale)),
+		flags.Parsed(flags.Row{
+			Name:   "rank",
+			Usage:  "try the numbers `K,...` of columns; 0 is the diagonal alone",
+			Preset: "0,2,5,10,20, as far as the posterior goes",
+			Hint:   "give numbers of columns with commas between: --rank 0,5,20",
+		}, &o.ranks, numbers),
+		flags.Parsed(flags.Row{
+			Name:  "epochs",
+			Usage: "also show the posteriors of the first `N,...` checkpoints, by rank",
+			Hint:  "give numbers of checkpoints with commas between: --epochs 5,10,20",
+		}, &o.epochs, numbers),
+		flags.Text(flags.Row{
+			Name:  "checkpoints",
+			Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`",
+			Then:  o.complete,
+		}, &o.folder),
+		flags.Bool(flags.Row{
+			Name:  "all-test",
+			Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data",
+		}, &o.allTest),
+		flags.Whole(flags.Row{
+			Name:   "samples",
+			Usage:  "score `N` test examples, chosen by the seed",
+			Preset: "all",
+		}, &o.samples, 0, flags.MaxExamples),
+		flags.Seed(flags.Row{Usage: "`SEED` of the draws and of the order of the training data"}, &o.BatchNorm.Seed),
+		flags.JSON(&o.report, "print JSON instead of a table"),
+	}, flags.Report(&o.report), o.storeRows(), flags.Study(&o.StudyOptions))
+	return o.Table
 }
 
-func (a *app) sweep(ctx context.Context, o sweepOptions) error {
-	pages, err := a.openPages(o.studyOptions)
+// complete completes the options, and refuses those that contradict each other.
+func (o *sweepOptions) complete() error {
+	o.extend = !o.GivenScale && o.ranks == nil
+	if err := o.finish(); err != nil {
+		return err
+	}
+	if o.kept.part.Of > 0 && o.members == 0 {
+		return console.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
+	}
+	return nil
+}
+
+func (o *sweepOptions) sweep(ctx context.Context) error {
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
@@ -130,7 +136,7 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 		s.Extend = sweep.UsualExtend
 	}
 	estimate := cmp.Or(o.members, ensemble.DefaultMembers)
-	in, err := a.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
 	if err != nil {
 		return err
 	}
@@ -139,29 +145,29 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 	if err := sweepRanks(o.ranks, s); err != nil {
 		return err
 	}
-	if err := a.sweepEpochs(ctx, o, s); err != nil {
+	if err := o.sweepEpochs(ctx, s); err != nil {
 		return err
 	}
-	if s.Test, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
+	if s.Test, err = o.openScored(in, o.args[1], o.samples); err != nil {
 		return err
 	}
 	if _, text := dataset.CutOf(s.Test); text && s.Validation == nil {
 		return console.Usagef("choose on another text: --val FILE",
 			"%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, open.Intake{Data: s.Test, Path: o.args[1], Labelled: true})
+	run, err := o.startStudy(ctx, in, s.Sampling(), estimate, open.Intake{Data: s.Test, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}
 	s.BatchNorm = in.Inputs.BatchNorm
-	bar := a.studyBar(ctx, "sweep", run.shard, s.Images(estimate))
-	s.Resize, s.Announce = bar.Resize, a.announceExtension()
-	found, err := runStudy(ctx, a, o.studyOptions, run, bar, s.Fill, s.Run)
+	bar := o.studyBar(ctx, "sweep", run.shard, s.Images(estimate))
+	s.Resize, s.Announce = bar.Resize, o.announceExtension()
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, bar, s.Fill, s.Run)
 	if err != nil || found == nil {
 		return err
 	}
 	found.Statistics = in.BatchNorm.Findings
-	return a.Show(pages, &found.Statistics, found.Show())
+	return o.Show(pages, &found.Statistics, found.Show())
 }
 
 // sweepMembers reads --members. auto is 0.
@@ -177,13 +183,13 @@ func sweepMembers(s string) (int, error) {
 }
 
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.
-func (a *app) announceExtension() func(sweep.Setting, []sweep.Setting, int64) {
+func (o *studyOptions) announceExtension() func(sweep.Setting, []sweep.Setting, int64) {
 	return func(choice sweep.Setting, next []sweep.Setting, examples int64) {
 		var names []string
 		for _, set := range next {
 			names = append(names, set.String())
 		}
-		a.Logf("%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice,
+		o.Logf("%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice,
 			strings.Join(names, "; "), report.Thousands(int(examples)))
 	}
 }
@@ -200,7 +206,7 @@ func wholeNumbers(flag string, given []float64, ok func(v int) bool, want string
 }
 
 // sweepEpochs reads --epochs. It opens the checkpoints.
-func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) error {
+func (o *sweepOptions) sweepEpochs(ctx context.Context, s *sweep.Sweep) error {
 	n := s.Network
 	p := n.Posterior
 	given, err := wholeNumbers("epochs", o.epochs,
@@ -240,7 +246,7 @@ func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) e
 		if err != nil {
 			return nil, err
 		}
-		of, err := a.Network(ctx, o.Network, early)
+		of, err := o.Opener.Network(ctx, o.Network, early)
 		if form := n.Form(); err == nil && of.Proven() == "" && form != "" {
 			err = of.Decide(form) // as decided for the posterior
 		}

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/fixtures/mnist"
@@ -32,26 +30,13 @@ import (
 // notInTry are flags of fit and compare that try sets itself, or that belong to other work than a first trial.
 var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "quiet", "verbose", "each-run"}
 
-func (a *app) tryCommand() *cli.Command {
-	own := flags.Join([]cli.Flag{
-		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all results to `FOLDER`", Value: "swagwrap-result"},
-		&cli.BoolFlag{Name: "force", Usage: "replace the results of an earlier try in the folder"},
-		&cli.BoolFlag{Name: "sample", Usage: "run on sample files, which are written to the folder too"},
-	})
-	taken := map[string]bool{} // has would ask for the names of all flags again and again, at the start of every command
-	for _, f := range own {
-		taken[f.Names()[0]] = true
-	}
-	for _, f := range flags.Join(a.fitCommand().Flags, a.compareCommand().Flags) {
-		if name := f.Names()[0]; !slices.Contains(notInTry, name) && !taken[name] {
-			own, taken[name] = append(own, f), true
-		}
-	}
-	return &cli.Command{
-		Name:      "try",
-		Usage:     "do everything at once: from checkpoints to a report and a model to deploy",
-		ArgsUsage: "[CKPT...] [TEST]",
-		Description: `Builds the posterior, compares the methods on labelled TEST data, and makes the network or ensemble that the comparison
+func tryCommand(a *app) *command {
+	o := &tryOptions{app: a}
+	return &command{
+		name:  "try",
+		usage: "do everything at once: from checkpoints to a report and a model to deploy",
+		args:  "[CKPT...] [TEST]",
+		description: `Builds the posterior, compares the methods on labelled TEST data, and makes the network or ensemble that the comparison
 recommends. All results are in one folder, with an ONNX model and NEXT.md, which says what to do with them.
 
    swagwrap try --bn-data train.npz --val val.npz checkpoints test.npz
@@ -69,89 +54,76 @@ The folder appears when everything is done, and not at all if something fails. -
 then. It refuses a folder with other files.
 
 Without --val, temperatures are fitted on one half of TEST and applied to the other half.`,
-		Flags:  own,
-		Action: with(readTry, a.try),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.args = args
+			return o.try(ctx)
+		},
 	}
 }
 
-// tryOptions are the values of try's command line. They are those of the commands that it runs.
+// tryOptions are the values of try's command line. Most of its flags are those of the commands that it runs, which read them.
 type tryOptions struct {
-	args       []string
-	sample     bool
-	output     flags.Output
-	files      open.FindOptions
-	fitting    fitOptions
-	comparison compareOptions
-	given      map[string][]string // each flag that was given, as words of the commands that try prints
-	words      []string            // the values of flags that may name files
+	*app
+	flags.Table
+	args   []string
+	sample bool
+	output flags.OutputOptions
 }
 
-func readTry(c *cli.Context) (o tryOptions, err error) {
-	o = tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), given: map[string][]string{},
-		files: open.FindOptions{
-			Training:   c.String("bn-data"),
-			Validation: c.String("val"),
-			Template:   open.Graph(c.String("template")),
-			Task:       c.String("task"),
-			Targets:    c.IsSet("targets"),
-			Card:       c.String("card"),
-			ClassNames: c.String("class-names"),
-			Preprocess: c.String("preprocess"),
-			Output:     c.String("output-name"),
-		}}
-	for _, f := range c.Command.Flags {
-		name := f.Names()[0]
-		o.given[name] = flags.AsGiven(c, name)
-		if takesPath(f) && !slices.Contains(notInTry, name) {
-			o.words = append(o.words, o.given[name]...)
+func (o *tryOptions) rows() flags.Table {
+	o.Table = flags.Table{
+		flags.Text(flags.Row{
+			Name:    "output",
+			Short:   "o",
+			Usage:   "write all results to `FOLDER`",
+			Default: "swagwrap-result",
+		}, &o.output.Path),
+		flags.Bool(flags.Row{Name: "force", Usage: "replace the results of an earlier try in the folder"}, &o.output.Force),
+		flags.Bool(flags.Row{Name: "sample", Usage: "run on sample files, which are written to the folder too"}, &o.sample),
+	}
+	taken := map[string]bool{}
+	for _, name := range append([]string{"sample"}, notInTry...) {
+		taken[name] = true
+	}
+	for _, r := range flags.Join(new(fitOptions).rows(), new(compareOptions).rows()) {
+		if !taken[r.Name] {
+			r.Then, taken[r.Name] = nil, true // the command itself completes its options
+			o.Table = append(o.Table, r)
 		}
 	}
-	switch {
-	case o.sample && len(o.args) > 0:
-		return o, console.Usagef("leave out --sample, or the files", "--sample: it brings its own checkpoints and test data")
-	case !o.sample && len(o.args) < 2:
-		return o, console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files "+
-			"that the program brings", "%s, want checkpoints and test data", report.Plural(len(o.args), "argument"))
-	}
-	if o.fitting, err = readFit(c); err != nil {
-		return o, err
-	}
-	o.files.Unused = o.fitting.files.Source.Unused
-	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
-	if o.comparison, err = readComparison(c); err == nil {
-		o.files.LabelsAs, o.files.Named = o.comparison.Data.LabelsAs, o.comparison.Data.Named
-		o.fitting.files.Parity.Runtime = o.comparison.Runtime // a process holds one
-		o.files.Columns, o.files.Labels = o.fitting.files.Card.Columns, o.comparison.Data.Labels.Main
-		o.comparison.afterFit()
-		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores", "output-name", "task")
-	}
-	return o, err
-}
-
-// afterFit drops what the posterior says, if fit has made it with the same flags.
-func (o *compareOptions) afterFit() {
-	o.Source, o.Network.Scores, o.Network.Output = open.SourceOptions{}, "", ""
-	o.Data.Preprocess, o.Data.Columns, o.BatchNorm.Augment = "", nil, open.Given[string]{}
+	return o.Table
 }
 
 // A trial is one run of try. Its commands work in a new folder, which takes its name at the end. Lines that the user sees
 // and files call it by that name.
 type trial struct {
-	*app
-	tryOptions
+	*tryOptions
 	ctx         context.Context // of the one run
 	folder      *console.Folder
+	fitting     *fitOptions // of what the user gave
+	comparison  *compareOptions
 	checkpoints []string
 	test        string
-	ran         [][]string   // the commands
-	table       bytes.Buffer // what compare printed
-	result      study.Result // of compare
+	ran         [][]string      // the commands
+	table       bytes.Buffer    // what compare printed
+	result      *study.Document // of compare
 }
 
-func (a *app) try(ctx context.Context, o tryOptions) error {
+func (o *tryOptions) try(ctx context.Context) error {
 	args := o.args
-	t := &trial{app: a, tryOptions: o, ctx: ctx}
-	for _, path := range append(slices.Clone(args), o.files.Training, o.files.Validation, o.files.Template) {
+	switch {
+	case o.sample && len(args) > 0:
+		return console.Usagef("leave out --sample, or the files", "--sample: it brings its own checkpoints and test data")
+	case !o.sample && len(args) < 2:
+		return console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files "+
+			"that the program brings", "%s, want checkpoints and test data", report.Plural(len(args), "argument"))
+	}
+	t := &trial{tryOptions: o, ctx: ctx}
+	if err := t.read(); err != nil {
+		return err
+	}
+	for _, path := range append(slices.Clone(args), t.inputs()...) {
 		if _, err := os.Stat(path); path != "" && err != nil {
 			return console.BadInput(file.Error(path, err))
 		}
@@ -173,38 +145,60 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 	if err := t.comparison.check(); err != nil {
 		return err
 	}
-	a.Shown = func(r study.Result) { t.result = r }
-	a.Do = t.score
-	defer func() { a.Shown, a.Do = nil, nil }()
+	o.Shown = func(r *study.Document) { t.result = r }
+	o.Do = t.score
+	defer func() { o.Shown, o.Do = nil, nil }()
 	for _, step := range []func() error{t.compare, t.deploy, t.write, t.folder.Commit} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	what := "the report (report.html), the table, the ensemble and its ONNX model"
-	if len(t.result.Next()) == 0 {
+	if len(t.result.Next) == 0 {
 		what = "the report (report.html) and the table, and no model, since nothing is recommended"
 	}
-	a.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
+	o.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if o.sample {
-		a.Logf("now your own checkpoints: %s", console.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
+		o.Logf("now your own checkpoints: %s", console.Shell(o.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
+}
+
+// read reads what the user gave as the options of fit and compare.
+func (t *trial) read() error {
+	t.fitting, t.comparison = new(fitOptions), new(compareOptions)
+	table := t.fitting.rows()
+	if _, err := table.Parse(t.those(table)); err != nil {
+		return err
+	}
+	t.comparison.rows()
+	_, err := t.comparison.Parse(t.ofComparison())
+	return err
+}
+
+// inputs returns the files that flags name.
+func (t *trial) inputs() []string {
+	return []string{t.comparison.BatchNorm.Data, t.comparison.Validation, open.Graph(t.fitting.files.Source.Template)}
 }
 
 // refuseInside refuses files in the folder: the old ones would be gone, and new ones would not be there yet. Any word of a flag may
 // be a path.
 func (t *trial) refuseInside() error {
-	all := slices.Clone(t.args)
-	for _, arg := range t.words {
-		_, after, _ := strings.Cut(arg, "=")
-		for _, path := range append(strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" ,=", r) }), arg, after) {
-			if strings.Contains(path, "/") { // what has none may be a word, such as none
-				all = append(all, path)
+	all := slices.Concat(t.args, t.inputs())
+	for _, r := range t.Table {
+		if slices.Contains(notInTry, r.Name) || !namesPath.MatchString(r.Usage) {
+			continue
+		}
+		for _, arg := range t.Words(r.Name) {
+			_, after, _ := strings.Cut(arg, "=")
+			for _, path := range append(strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" ,=", r) }), arg, after) {
+				if strings.Contains(path, "/") { // what has none may be a word, such as none
+					all = append(all, path)
+				}
 			}
 		}
 	}
-	for _, path := range append(all, t.files.Training, t.files.Validation, t.files.Template) {
+	for _, path := range all {
 		if path != "" && t.folder.Contains(path) {
 			return console.Usagef("move it to another place, or -o FOLDER takes another folder",
 				"%s: lies in %s, which this command makes anew", path, t.folder.Path)
@@ -213,12 +207,7 @@ func (t *trial) refuseInside() error {
 	return nil
 }
 
-// takesPath reports whether the value of a flag may name a file.
-func takesPath(f cli.Flag) bool {
-	d, ok := f.(cli.DocGenerationFlag)
-	return ok && namesPath.MatchString(d.GetUsage())
-}
-
+// namesPath finds flags whose value may name a file.
 var namesPath = regexp.MustCompile("`[^`]*(FILE|FOLDER|PATH|SPEC)[^`]*`")
 
 // writeSample writes the sample files to the folder, and sets the flags for them. It returns the checkpoints and the test
@@ -228,23 +217,17 @@ func (t *trial) writeSample() (args []string, err error) {
 		return nil, console.BadOutput(err)
 	}
 	at := func(name string) string { return filepath.Join(t.at("sample"), name) }
-	t.files.Preprocess, t.files.Template, t.files.Training, t.files.Validation = "mean=0.1307 std=0.3081", at("model.onnx"),
-		at("train.npz"), at("val.npz")
 	for name, value := range map[string]string{
-		"preprocess": t.files.Preprocess,
+		"preprocess": "mean=0.1307 std=0.3081",
 		"augment":    "none",
-		"template":   t.files.Template,
-		"bn-data":    t.files.Training,
-		"val":        t.files.Validation,
+		"template":   at("model.onnx"),
+		"bn-data":    at("train.npz"),
+		"val":        at("val.npz"),
 	} {
-		t.given[name] = []string{"--" + name, value}
+		t.Row(name).Set(value)
 	}
-	card := &t.fitting.files.Card
-	card.Preprocess, card.Augment, t.fitting.files.Source.Template = t.files.Preprocess, open.Given[string]{Value: "none", Set: true},
-		t.files.Template
-	t.comparison.BatchNorm.Data, t.comparison.Validation = t.files.Training, t.files.Validation
 	t.Logf("the sample files are in %s", t.named("sample"))
-	return []string{at("states"), at("test.npz")}, nil
+	return []string{at("states"), at("test.npz")}, t.read()
 }
 
 // at returns the path of a result while the trial works, and named its path at the end.
@@ -253,8 +236,25 @@ func (t *trial) named(name string) string { return filepath.Join(t.folder.Path, 
 
 // compare fits the posterior and compares the methods.
 func (t *trial) compare() error {
-	t.files.Checkpoints, t.files.Test = t.checkpoints, t.test
-	found := open.Find(t.files)
+	card, data := &t.fitting.files.Card, &t.comparison.Data
+	found := open.Find(open.FindOptions{
+		Checkpoints: t.checkpoints,
+		Test:        t.test,
+		Training:    t.comparison.BatchNorm.Data,
+		Validation:  t.comparison.Validation,
+		Template:    open.Graph(t.fitting.files.Source.Template),
+		Unused:      t.fitting.files.Source.Unused,
+		Task:        card.Task,
+		Targets:     t.Is("targets"),
+		Card:        card.File,
+		ClassNames:  card.ClassNames,
+		Preprocess:  card.Preprocess,
+		Output:      card.Output,
+		Columns:     card.Columns,
+		LabelsAs:    data.LabelsAs,
+		Named:       data.Named,
+		Labels:      data.Labels.Main,
+	})
 	for _, reason := range found.Reasons {
 		t.Logf("found %s", reason)
 	}
@@ -264,49 +264,47 @@ func (t *trial) compare() error {
 	if found.Unreadable != nil { // fit would ask for the task
 		return found.Unreadable
 	}
-	words, fit := t.fitted(found)
-	if err := t.step(words, func(ctx context.Context, a *app) error { return a.fit(ctx, fit) }); err != nil {
+	posterior := t.at("posterior.safetensors")
+	words := []string{"fit", "-o", posterior}
+	if err := t.step(slices.Concat(words, foundWords(found), t.those(t.fitting.Table), t.checkpoints)); err != nil {
 		return err
 	}
 	t.Stdout.Copy(&t.table)
 	defer t.Stdout.Copy(nil)
-	words = t.compared(found)
-	return t.step(words, func(ctx context.Context, a *app) error { return a.compare(ctx, t.comparison) })
-}
-
-// fitted returns the words and the options of fit.
-func (t *trial) fitted(found *open.Found) ([]string, fitOptions) {
-	posterior, fit := t.at("posterior.safetensors"), t.fitting
-	fit.output.Path, fit.files.Output, fit.files.Checkpoints = posterior, posterior, t.checkpoints
-	found.Fill(&fit.files)
-	return slices.Concat([]string{"fit", "-o", posterior}, foundWords(found), t.those(t.fitCommand().Flags), t.checkpoints), fit
-}
-
-// compared completes the options of compare, and returns its words.
-func (t *trial) compared(found *open.Found) []string {
-	ofFit, o := t.fitCommand().Flags, &t.comparison
-	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool {
-		return has(ofFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0])
-	})
-	o.report.Page, o.args = t.at("report.html"), []string{t.at("posterior.safetensors"), t.test}
-	o.posteriors, o.test = o.args[:1], t.test
-	words := []string{"compare", "--report", o.report.Page}
+	words = []string{"compare", "--report", t.at("report.html")}
 	if found.Training != "" {
-		o.BatchNorm.Data = found.Training
 		words = append(words, "--bn-data", found.Training)
 	}
-	return slices.Concat(words, t.those(later), o.args)
+	return t.step(slices.Concat(words, t.ofComparison(), []string{posterior, t.test}))
+}
+
+// ofComparison returns the flags of compare that the user gave. The posterior has what flags of fit say.
+func (t *trial) ofComparison() []string { return t.those(t.notFit(t.comparison.Table)) }
+
+// notFit returns the flags that fit does not have, and those that say how to compute.
+func (t *trial) notFit(of flags.Table) flags.Table {
+	computing := computing()
+	return slices.DeleteFunc(slices.Clone(of), func(r *flags.Row) bool {
+		return t.fitting.Row(r.Name) != nil && computing.Row(r.Name) == nil
+	})
 }
 
 // foundWords returns the flags of fit that say what was found.
 func foundWords(f *open.Found) (words []string) {
-	for _, w := range [][2]string{{"--template", f.Template}, {"--card", f.Card}, {"--class-names", f.ClassNames}, {"--task", f.Task},
-		{"--preprocess", f.Preprocess}} {
+	head := ""
+	if f.Head != "" {
+		head = "head=" + f.Head
+	}
+	for _, w := range [][2]string{
+		{"--template", f.Template},
+		{"--card", f.Card},
+		{"--class-names", f.ClassNames},
+		{"--task", f.Task},
+		{"--targets", head},
+		{"--preprocess", f.Preprocess},
+	} {
 		if w[1] != "" {
 			words = append(words, w[:]...)
-		}
-		if w[0] == "--task" && f.Head != "" {
-			words = append(words, "--targets", "head="+f.Head)
 		}
 	}
 	return words
@@ -314,20 +312,20 @@ func foundWords(f *open.Found) (words []string) {
 
 // deploy makes what the comparison recommends.
 func (t *trial) deploy() error {
-	for _, next := range t.result.Next() {
+	for _, next := range t.result.Next {
 		if d, ok := next.(study.Score); ok && d.Data == "" {
 			d.Data = t.test
 			next = d
 			t.Logf("without --val, the deployed temperature is fitted on all of %s; the table used one half for the other", t.test)
 		}
-		words := t.comparison.spelling.Words(next)
-		more := slices.DeleteFunc(t.cli().Command(words[0]).Flags, func(f cli.Flag) bool {
-			name := f.Names()[0]
-			return !has(flags.RunFlags, name) || slices.Contains(words, "--"+name)
-		})
-		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error {
-			return a.follow(ctx, t.now(next), t.comparison)
-		}); err != nil {
+		words := t.comparison.spelling.Words(t.now(next))
+		var more []string
+		for _, r := range computing() {
+			if !slices.Contains(words, "--"+r.Name) && t.app.command(words[0]).Row(r.Name) != nil {
+				more = append(more, t.Words(r.Name)...)
+			}
+		}
+		if err := t.step(slices.Concat(words[:1], more, words[1:])); err != nil {
 			return err
 		}
 	}
@@ -355,7 +353,7 @@ func (t *trial) now(step study.Step) study.Step {
 }
 
 // step prints the words of a command, and runs it.
-func (t *trial) step(words []string, run func(ctx context.Context, a *app) error) error {
+func (t *trial) step(words []string) error {
 	named := slices.Clone(words)
 	for i, word := range words {
 		named[i] = file.Named(word)
@@ -368,22 +366,28 @@ func (t *trial) step(words []string, run func(ctx context.Context, a *app) error
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
 	a := newApp(&env, func() {})
-	command := a.cli().Command(words[0])
-	env.Usage = command.Name + " " + command.ArgsUsage
+	a.Later = &t.comparison.Runtime
+	c := a.command(words[0])
+	env.Usage = c.name + " " + c.args
 	file.Forget()
-	return env.Opened(run(t.ctx, a))
+	if words = words[1:]; t.output.Force {
+		words = append([]string{"--force"}, words...)
+	}
+	args, err := c.Parse(words)
+	if err == nil {
+		err = c.run(t.ctx, args)
+	}
+	return env.Opened(err)
 }
 
-// has reports whether one of the flags has this name.
-func has(all []cli.Flag, name string) bool {
-	return slices.ContainsFunc(all, func(f cli.Flag) bool { return f.Names()[0] == name })
-}
+// computing has the flags that say how a command computes.
+func computing() flags.Table { return flags.Run(new(open.RuntimeOptions), new(open.DataOptions)) }
 
 // those returns those of the flags that the user gave to try.
-func (t *trial) those(of []cli.Flag) (words []string) {
-	for _, f := range of {
-		if name := f.Names()[0]; !slices.Contains(notInTry, name) {
-			words = append(words, t.given[name]...)
+func (t *trial) those(of flags.Table) (words []string) {
+	for _, r := range of {
+		if !slices.Contains(notInTry, r.Name) {
+			words = append(words, t.Words(r.Name)...)
 		}
 	}
 	return words
@@ -396,7 +400,7 @@ func (t *trial) write() error {
 		return err
 	}
 	var figures strings.Builder
-	if err := console.WriteJSON(&figures, t.result.JSON()); err != nil {
+	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
 		return err
 	}
 	var outs []*console.Output
@@ -468,8 +472,8 @@ func (t *trial) makes(word string) (name string, ok bool) {
 
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be
 // deployed. They run in any folder, at any time, because they write no file.
-func (t *trial) score(r study.Result) []string {
-	steps := r.Next()
+func (t *trial) score(r *study.Document) []string {
+	steps := r.Next
 	if len(steps) == 0 {
 		return nil
 	}
@@ -482,8 +486,7 @@ func (t *trial) score(r study.Result) []string {
 			made = d.Output
 		}
 	}
-	fit := t.fitCommand().Flags
-	reading := t.those(slices.DeleteFunc(slices.Clone(flags.DataFlags), func(f cli.Flag) bool { return has(fit, f.Names()[0]) }))
+	reading := t.those(t.notFit(flags.Data(new(open.DataOptions), new(open.NetworkOptions))))
 	if labels := t.comparison.Data.Labels.Main; labels != "" {
 		reading = append(reading, "--labels", labels)
 	}
@@ -506,7 +509,7 @@ func (t *trial) next() (string, error) {
 		return "", console.BadInput(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict(), "\n"))
+	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict, "\n"))
 	fmt.Fprintf(&b, "`table.txt` has all methods, and `figures.json` the numbers. `report.html` has the same with figures: open it in a "+
 		"browser.\n\n")
 	if lines := t.score(t.result); lines != nil {
@@ -522,8 +525,8 @@ func (t *trial) next() (string, error) {
 		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and "+
 			"servers.\n\n", python(m, model), takes(network))
 	}
-	if c, ok := t.result.(study.Coder); ok && len(c.Code()) > 0 {
-		fmt.Fprintf(&b, "# Collect more checkpoints\n\n```python\n%s\n```\n\n", strings.Join(c.Code(), "\n"))
+	if code := t.result.Code; len(code) > 0 {
+		fmt.Fprintf(&b, "# Collect more checkpoints\n\n```python\n%s\n```\n\n", strings.Join(code, "\n"))
 	}
 	fmt.Fprintf(&b, "`commands.sh` has the commands that made this folder. `sh commands.sh` makes its files again in a new one.\n")
 	return b.String(), nil

@@ -38,15 +38,15 @@ func openTuned(path, validation string, force bool) (*tunedSettings, error) {
 }
 
 // tune runs a sweep to choose how SWAG's members are drawn.
-func (a *app) tune(ctx context.Context, t *tunedSettings, in *open.Study, run infer.Run) error {
+func (o *compareOptions) tune(ctx context.Context, t *tunedSettings, in *open.Study, run infer.Run) error {
 	if t.out == nil {
 		return nil
 	}
 	n := in.Runs[0].Network
 	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed,
 		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
-	bar := a.Progress(ctx, "tune", s.TuneImages())
-	s.Resize, s.Announce = bar.Resize, a.announceExtension()
+	bar := o.Progress(ctx, "tune", s.TuneImages())
+	s.Resize, s.Announce = bar.Resize, o.announceExtension()
 	run.Progress = bar.Add
 	var err error
 	t.chosen, err = s.Tune(ctx, run)
@@ -77,7 +77,7 @@ func (t *tunedSettings) finish(r *compare.Result) (*console.Output, error) {
 		return nil, nil
 	}
 	p := r.Runs[0].Network.Posterior
-	chosen := append(t.chosen.JSON(), study.Fields("validation", r.Validation.Sources())...)
+	chosen := append(t.chosen.Row(), study.Fields("validation", r.Validation.Sources())...)
 	file := &ensemble.SettingsFile{
 		Producer:  console.Producer(),
 		Settings:  *r.Methods[i].Deploy,

@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // What export writes as weights is what it writes as a model: read against the graph again, SWA and members have the same
@@ -52,7 +52,7 @@ func TestWeights(t *testing.T) {
 				last = lastCheckpoint(t, tt.checkpoints)
 			}
 			formats := []string{"x.pt", "x.safetensors"}
-			if torch.IsFolder(last) {
+			if statefile.IsFolder(last) {
 				formats = append(formats, "x/")
 			}
 			for _, of := range [][]string{nil, {"--member", "1"}} {
@@ -121,7 +121,7 @@ func sameForm(t *testing.T, path, checkpoint, name string) {
 	t.Helper()
 	a, b := firstDict(t, path), firstDict(t, checkpoint)
 	for _, x := range b.All() {
-		k := slices.IndexFunc(a.All(), func(y *torch.Tensor) bool { return y.Name == x.Name })
+		k := slices.IndexFunc(a.All(), func(y *statefile.Tensor) bool { return y.Name == x.Name })
 		if k < 0 {
 			t.Errorf("%s: tensor %q is missing", name, x.Name)
 			continue
@@ -136,14 +136,14 @@ func sameForm(t *testing.T, path, checkpoint, name string) {
 	}
 }
 
-func firstDict(t *testing.T, path string) *torch.StateDict {
+func firstDict(t *testing.T, path string) *statefile.StateDict {
 	t.Helper()
-	f, err := torch.Open(path)
+	f, err := statefile.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	i := max(0, slices.IndexFunc(f.StateDicts(), func(sd *torch.StateDict) bool { return sd.Key == "state_dict" }))
+	i := max(0, slices.IndexFunc(f.StateDicts(), func(sd *statefile.StateDict) bool { return sd.Key == "state_dict" }))
 	return f.StateDicts()[i]
 }
 
@@ -158,13 +158,13 @@ func transposedStates(t *testing.T, exports string) string {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		var entries []torch.Entry
+		var entries []statefile.Entry
 		turned := 0
 		for _, x := range m.Graph.Initializers {
 			if !x.IsFloat() || len(x.Shape) == 0 {
 				continue
 			}
-			e := torch.Entry{Name: x.Name, DType: x.ElemType.DType(), Shape: x.Shape}
+			e := statefile.Entry{Name: x.Name, DType: x.ElemType.DType(), Shape: x.Shape}
 			data := m.Elements(x)
 			if strings.HasPrefix(x.Name, "onnx::MatMul") && len(x.Shape) == 2 {
 				turned++
@@ -177,7 +177,7 @@ func transposedStates(t *testing.T, exports string) string {
 			t.Fatal("no transposes")
 		}
 		var b bytes.Buffer
-		if err := torch.Write(&b, "x", entries, ""); err != nil {
+		if err := statefile.Write(&b, "x", entries, ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("epoch-%d.pt", k)), b.Bytes(), 0o666); err != nil {

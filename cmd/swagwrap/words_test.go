@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
@@ -25,35 +27,44 @@ func allCommands() *cli.App {
 // hasSetting reports whether a command has the flag of a setting.
 func hasSetting(c *cli.Command, s setting.Setting) bool {
 	return slices.ContainsFunc(c.Flags, func(f cli.Flag) bool {
-		return slices.ContainsFunc(f.Names(), func(name string) bool { return s.String() == dashed(name) })
+		return slices.ContainsFunc(f.Names(), func(name string) bool { return s.String() == flags.Typed(name) })
 	})
 }
 
-// dashed returns the name of a flag as a user types it.
-func dashed(name string) string {
-	if len(name) == 1 {
-		return "-" + name
+var declared = regexp.MustCompile(`(?m)^\t(\w+) +(Setting|Command) += "(.+)"$`)
+
+// namedInMessages returns the settings and the commands that messages name, by the names of their constants.
+func namedInMessages(t *testing.T) (settings map[string]setting.Setting, commands map[string]setting.Command) {
+	t.Helper()
+	settings, commands = map[string]setting.Setting{}, map[string]setting.Command{}
+	for _, name := range []string{"setting.go", "command.go"} {
+		for _, m := range declared.FindAllStringSubmatch(readFile(t, filepath.Join("..", "..", "internal", "setting", name)), -1) {
+			if m[2] == "Setting" {
+				settings[m[1]] = setting.Setting(m[3])
+			} else {
+				commands[m[1]] = setting.Command(m[3])
+			}
+		}
 	}
-	return "--" + name
+	if len(settings) < 60 || len(commands) < 10 {
+		t.Errorf("%d settings and %d commands: does the test find them?", len(settings), len(commands))
+	}
+	return settings, commands
 }
 
 // TestWords holds the names in messages against the command line: each setting is a flag of a command, and each command
 // exists. So a hint never names what nobody can type.
 func TestWords(t *testing.T) {
 	p := allCommands()
-	seen := map[string]bool{}
-	for _, s := range setting.All() {
+	settings, commands := namedInMessages(t)
+	for name, s := range settings {
 		if !slices.ContainsFunc(p.Commands, func(c *cli.Command) bool { return hasSetting(c, s) }) {
-			t.Errorf("%s: no command takes %s", s.GoName(), s)
+			t.Errorf("%s: no command takes %s", name, s)
 		}
-		if seen[s.String()] {
-			t.Errorf("%s: another setting is %s, too", s.GoName(), s)
-		}
-		seen[s.String()] = true
 	}
-	for _, c := range setting.AllCommands() {
+	for name, c := range commands {
 		if p.Command(c.String()) == nil {
-			t.Errorf("%s: there is no command %s", c.GoName(), c)
+			t.Errorf("%s: there is no command %s", name, c)
 		}
 	}
 	if got, want := setting.Line(setting.Fit.With(setting.State.With("IN=OUT"))), p.Name+" fit --state IN=OUT"; got != want {
@@ -64,14 +75,8 @@ func TestWords(t *testing.T) {
 // Where a message names a command with settings, as in setting.Fit.With(setting.State.With("none")), the command takes
 // them.
 func TestWordsOfCommands(t *testing.T) {
-	p, settings, commands := allCommands(), map[string]setting.Setting{}, map[string]setting.Command{}
-	for _, s := range setting.All() {
-		settings[s.GoName()] = s
-	}
-	for _, c := range setting.AllCommands() {
-		commands[c.GoName()] = c
-	}
-	checked := 0
+	p, checked := allCommands(), 0
+	settings, commands := namedInMessages(t)
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err

@@ -11,10 +11,10 @@ import (
 )
 
 // library are functions that urfave/cli calls with a context of its own.
-var library = map[string]bool{"onUsageError": true, "unknownCommand": true}
+var library = map[string]bool{"onUsageError": true, "unknownCommand": true, "start": true}
 
-// TestDoor: the command line is read at the door. Outside of package flags only functions whose names begin with "read" take
-// a cli.Context, and no struct holds one. They fill the options of a command; whatever runs gets these.
+// TestDoor: the command line is read at the door. Outside of package flags only functions that the library calls take a
+// cli.Context, and no struct holds one. The table of a command fills its options; whatever runs gets these.
 func TestDoor(t *testing.T) {
 	err := filepath.WalkDir("../../cmd", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(filepath.ToSlash(path), "/internal/flags/") {
@@ -28,8 +28,8 @@ func TestDoor(t *testing.T) {
 			switch d := decl.(type) {
 			case *ast.FuncDecl:
 				name := d.Name.Name
-				if takesContext(d.Type.Params) && !strings.HasPrefix(name, "read") && !library[name] {
-					t.Errorf("%s: %s takes a cli.Context: read the flags in a function read…, and pass the options", path, name)
+				if takesContext(d.Type.Params) && !library[name] {
+					t.Errorf("%s: %s takes a cli.Context: give the command a row in its table, and pass the options", path, name)
 				}
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
@@ -48,71 +48,37 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// unlabelled are the reads of flags in function literals, which have no name that could begin with "read".
-var unlabelled = map[string]int{
-	"../../cmd/swagwrap/app.go": 3, // quiet, verbose and memory are of all commands
+// ofLibrary are the flags of the library itself in the program's code.
+var ofLibrary = map[string]string{
+	"../../cmd/swagwrap/app.go":                  "BoolFlag",    // --version, of the program
+	"../../cmd/swagwrap/internal/shell/shell.go": "GenericFlag", // a row, for the library's script for fish
 }
 
-// TestFlagsAreReadAtTheDoor: a flag is read by its name in package flags and in functions whose names begin with "read", and
-// nowhere else.
-func TestFlagsAreReadAtTheDoor(t *testing.T) {
-	found, read := map[string]int{}, 0
-	err := filepath.WalkDir("../../cmd", func(path string, d fs.DirEntry, err error) error {
-		path = filepath.ToSlash(path)
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/internal/flags/") {
-			return err
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			return err
-		}
-		for _, decl := range file.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			n := reads(decl)
-			if ok && strings.HasPrefix(f.Name.Name, "read") {
-				read += n
-			} else if n > 0 {
-				found[path] += n
+// TestFlagsAreRows: every flag is a row of a table, which fills, refuses, spells, completes and describes it.
+func TestFlagsAreRows(t *testing.T) {
+	rows := 0
+	eachFile(t, []string{"cmd"}, func(path string, at func(token.Pos) int, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			literal, ok := n.(*ast.CompositeLit)
+			if !ok {
+				return true
 			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, n := range found {
-		if n != unlabelled[path] {
-			t.Errorf("%s reads %d flags outside functions read…, want %d: read them as options", path, n, unlabelled[path])
-		}
-	}
-	if read < 50 {
-		t.Errorf("functions read… read %d flags, want 50 or more: does the test find them?", read)
-	}
-}
-
-// ofFlags are the methods of cli.Context that read a flag by its name.
-var ofFlags = map[string]bool{"Bool": true, "String": true, "Int": true, "Int64": true, "Uint": true, "Uint64": true, "Float64": true, "Duration": true,
-	"StringSlice": true, "IntSlice": true, "Float64Slice": true, "Value": true, "Generic": true, "Path": true, "IsSet": true, "Count": true, "Set": true}
-
-// reads counts the calls in a declaration that read a flag: those with the flag's name in a string.
-func reads(decl ast.Decl) (n int) {
-	ast.Inspect(decl, func(node ast.Node) bool {
-		call, ok := node.(*ast.CallExpr)
-		if !ok || len(call.Args) == 0 {
+			switch of, _ := literal.Type.(*ast.SelectorExpr); {
+			case of == nil:
+				if row, ok := literal.Type.(*ast.Ident); ok && row.Name == "Row" {
+					rows++
+				}
+			case of.Sel.Name == "Row":
+				rows++
+			case strings.HasSuffix(of.Sel.Name, "Flag") && of.Sel.Name != ofLibrary["../../"+path]:
+				t.Errorf("%s:%d: %s is a flag of the library: make a row", path, at(n.Pos()), of.Sel.Name)
+			}
 			return true
-		}
-		method, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
-		_, plain := method.X.(*ast.Ident)
-		name, literal := call.Args[0].(*ast.BasicLit)
-		if plain && literal && name.Kind == token.STRING && ofFlags[method.Sel.Name] {
-			n++
-		}
-		return true
+		})
 	})
-	return n
+	if rows < 100 {
+		t.Errorf("%d rows, want 100 or more: does the test find them?", rows)
+	}
 }
 
 // takesContext reports whether one of the parameters or fields is a *cli.Context.

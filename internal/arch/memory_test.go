@@ -23,16 +23,16 @@ var sizes = map[string]string{
 	"internal/infer/devicesums.go mostAdded":        "decides what adds up, and so the last bits of sums",
 	"internal/predictions/parquet.go rowGroupBytes": "decides the bytes of a file",
 	// They refuse what a stranger's file asks for.
-	"internal/webpage/inputs/inputs.go mostMemory":      "limits a picture in a browser, where there is no budget",
-	"internal/dataset/listing/names.go maxNamesBytes":   "limits a file",
-	"internal/dataset/text/normalizers.go maxPartBytes": "limits a part of a file",
-	"internal/dataset/text/windows.go MaxTokens":        "limits a text to what 32 bits count",
-	"internal/infer/room.go mostElements":               "keeps products of sizes below 64 bits",
-	"internal/numpy/numpy.go freeBytes":                 "limits what a packed array expands to",
-	"internal/reference/file.go maxBytes":               "limits a file",
-	"internal/ort/session.go maxHalves":                 "limits the size that a graph declares",
-	"internal/predictions/part.go checkSize":            "limits a row",
-	"internal/study/summary/sidecar.go MaxSidecar":      "limits a file",
+	"internal/webpage/inputs/inputs.go mostMemory":    "limits a picture in a browser, where there is no budget",
+	"internal/dataset/listing/names.go maxNamesBytes": "limits a file",
+	"internal/tokenizer/normalizers.go maxPartBytes":  "limits a part of a file",
+	"internal/dataset/text/windows.go MaxTokens":      "limits a text to what 32 bits count",
+	"internal/infer/room.go mostElements":             "keeps products of sizes below 64 bits",
+	"internal/numpy/numpy.go freeBytes":               "limits what a packed array expands to",
+	"internal/reference/file.go maxBytes":             "limits a file",
+	"internal/ort/session.go maxHalves":               "limits the size that a graph declares",
+	"internal/predictions/part.go checkSize":          "limits a row",
+	"internal/study/summary/sidecar.go MaxSidecar":    "limits a file",
 	// They are steps of reading and writing mapped files, whose pages the system takes back.
 	"internal/records/file.go Write":  "is the size of a frame of a file",
 	"weights/mapping.go releaseBytes": "is when pages are given back",
@@ -47,7 +47,7 @@ var sizes = map[string]string{
 	"swag/normal.go zigUnit":                      "scales a random number",
 	"swag/normal.go init":                         "scales a random number",
 	"weights/plausible.go allPossible":            "is the bits of a float",
-	"weights/torch/file.go isSafetensors":         "tells a format by its first bytes",
+	"weights/statefile/file.go isSafetensors":     "tells a format by its first bytes",
 }
 
 // TestSizes: the sizes of caches stand in package memory, which divides --memory. A constant elsewhere would be memory that

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-
-	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // typed finds what a user of the program types: a flag, or a command behind the program's name.
@@ -21,16 +19,16 @@ var foreign = []struct {
 	texts       []string
 }{
 	{"internal/ort/cuda.go", "nvidia-smi", []string{"--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"}},
-	{"internal/ort/install.go", "npm", []string{"--ignore-scripts", "--loglevel=error", "--fetch-retries=1"}},
-	{"internal/ort/install.go", "pip", []string{"--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--implementation", "--python-version", "--platform", "--dest"}},
-	{"internal/ort/install.go", "Python", []string{"-m"}},
+	{"internal/packages/packages.go", "npm", []string{"--ignore-scripts", "--loglevel=error", "--fetch-retries=1"}},
+	{"internal/packages/packages.go", "pip", []string{"--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--implementation", "--python-version", "--platform", "--dest"}},
+	{"internal/packages/packages.go", "Python", []string{"-m"}},
 	{"internal/ort/locate.go", "pip", []string{"`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with %s or %s"}},
 	{"internal/ort/gpu.go", "vulkaninfo", []string{"the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; "}},
 	{"internal/dataset/listing/spool.go", "the shell", []string{"-c"}},
 	{"internal/kind/foreign.go", "Python", []string{"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under Keras how to keep batch norm"}},
 	{"internal/kind/foreign.go", "tar", []string{"it is a tar file with one set of weights. Unpack it into a folder of its own: mkdir NAME && tar -xf FILE -C NAME. The checkpoint is NAME/model_weights.ckpt. NeMo leaves one for each epoch in its folder checkpoints"}},
 	{"internal/kind/foreign.go", "names of files", []string{"-of-"}},
-	{"internal/dataset/pattern/parse.go", "regular expressions", []string{"-i"}},
+	{"internal/tokenizer/pattern/parse.go", "regular expressions", []string{"-i"}},
 	{"internal/report/plot/method.go", "names of figures", []string{"-close"}},
 }
 
@@ -102,12 +100,19 @@ func TestTyped(t *testing.T) {
 // except those of commands that the library does not have.
 func TestWordsOfLibrary(t *testing.T) {
 	exported, settings, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, s := range setting.All() {
-		settings[s.GoName()] = true
-	}
-	for _, c := range setting.AllCommands() {
-		commands[c.GoName()] = c != setting.Fit // swag.Fit
-	}
+	eachFile(t, []string{"internal/setting"}, func(_ string, _ func(token.Pos) int, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 {
+				switch of, _ := v.Type.(*ast.Ident); {
+				case of != nil && of.Name == "Setting":
+					settings[v.Names[0].Name] = true
+				case of != nil && of.Name == "Command":
+					commands[v.Names[0].Name] = v.Names[0].Name != "Fit" // swag.Fit
+				}
+			}
+			return true
+		})
+	})
 	of := func(n ast.Node) string { // Name of setting.Name
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := s.X.(*ast.Ident); ok && x.Name == "setting" {

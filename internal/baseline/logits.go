@@ -35,7 +35,7 @@ var most = 1 << 29
 // SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1, except for
 // large vocabularies: the log-probabilities of all their tokens would fill disks.
 func SampleEvery(t task.Task, examples int) int {
-	if l, ok := t.(task.Positioned); !ok || !l.Spec().Next {
+	if !task.SpecOf(t).Next {
 		return 1
 	}
 	return 1 + examples*task.Positions(t)*4*t.About().Classes/most
@@ -55,14 +55,10 @@ func (l *Logits) Close() { l.file.Close() }
 
 // Add appends the labelled positions of an example, whose outcome is given. It fails for a task without a temperature.
 func (l *Logits) Add(t task.Task, outcome []float64, label truth.Truth) error {
-	positioned, ok := t.(task.Positioned)
-	if !ok {
-		return noTemperature(t)
-	}
 	var failed error
 	l.every = SampleEvery(t, l.examples)
 	label = l.sample(label)
-	l.classes = positioned.Logits(outcome, label, func(row []float64, label int) {
+	l.classes = task.EachLogits(t, outcome, label, func(row []float64, label int) {
 		var b [4]byte
 		for _, v := range append(row, float64(label)) {
 			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(v)))
@@ -74,13 +70,9 @@ func (l *Logits) Add(t task.Task, outcome []float64, label truth.Truth) error {
 	})
 	l.ends = append(l.ends, l.rows)
 	if l.classes == 0 {
-		return noTemperature(t)
+		return fmt.Errorf("no temperature for the task %s", t.About().Name)
 	}
 	return failed
-}
-
-func noTemperature(t task.Task) error {
-	return fmt.Errorf("no temperature for the task %s", t.About().Name)
 }
 
 // sample returns the labels of every k-th labelled position.

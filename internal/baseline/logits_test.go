@@ -7,19 +7,17 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Above a size, a temperature is fitted to every k-th token of a text. It differs from that of all tokens by what its
+// Above a size, a temperature is fitted to every k-th token of a of. It differs from that of all tokens by what its
 // standard error says.
 func TestTemperatureOfSample(t *testing.T) {
 	const examples, tokens, words, every = 6, 200, 5, 4
-	of, err := dense.Of(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: tokens, Sides: [3]int{tokens}})
+	of, err := task.Of(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: tokens, Sides: [3]int{tokens}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := of.(dense.Task)
 	fit := func(seed uint64) *task.Calibration {
 		r := rand.New(rand.NewPCG(seed, 2))
 		rows, err := baseline.NewLogits(examples)
@@ -39,11 +37,11 @@ func TestTemperatureOfSample(t *testing.T) {
 				}
 				scores[p*words+(label.Classes[p]+words)%words] += 2
 			}
-			outcome := make([]float64, text.About().Width)
-			if _, err := text.AddOutcome(outcome, scores, 1); err != nil {
+			outcome := make([]float64, of.About().Width)
+			if _, err := of.Outcome(outcome, scores); err != nil {
 				t.Fatal(err)
 			}
-			if err := rows.Add(text, outcome, label); err != nil {
+			if err := rows.Add(of, outcome, label); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -58,7 +56,7 @@ func TestTemperatureOfSample(t *testing.T) {
 	for seed := range uint64(repeats) {
 		all := fit(seed)
 		restore := baseline.SetMost(examples * tokens * words * 4 / (every - 1))
-		if k := baseline.SampleEvery(text, examples); k != every {
+		if k := baseline.SampleEvery(of, examples); k != every {
 			t.Fatalf("every %d, want %d", k, every)
 		}
 		some := fit(seed)

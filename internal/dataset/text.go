@@ -143,9 +143,9 @@ func (d *texts) tokenizer() error {
 	if err != nil {
 		return err
 	}
-	t, err := text.NewTokenizer(b)
-	if n := d.settings.Classes; err == nil && n > 0 && t.Size > n {
-		err = fmt.Errorf("numbers of tokens up to %d, and the network has scores for %d: %w", t.Size-1, n, ErrTokenizer)
+	t, err := d.settings.Open(b)
+	if n := d.settings.Classes; err == nil && n > 0 && t.Size() > n {
+		err = fmt.Errorf("numbers of tokens up to %d, and the network has scores for %d: %w", t.Size()-1, n, ErrTokenizer)
 	}
 	if err != nil {
 		return file.Error(path, err)

@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -38,7 +37,7 @@ func (s *Scorer) row(c *infer.Chunk, i int, r *predictions.Row) bool {
 	s.begin(r, at, s.job.Data.Name(at), label)
 	s.beginSizes(at, r.Path)
 	if err = cmp.Or(err, bad); err == nil {
-		err = dense.Read(t, &s.reading, s.job.Want, s.calibrated(t, a), label)
+		err = task.Read(t, &s.reading, s.job.Want, s.calibrated(t, a), label)
 	}
 	s.end(t, err, r)
 	if s.decider != nil && !task.Large(t) && err == nil {
@@ -91,7 +90,7 @@ func (s *Scorer) end(t task.Task, err error, r *predictions.Row) {
 		r.Values = s.decider.End(r.Values, s.job.Want.Truth)
 	}
 	if s.job.Positions != nil {
-		r.Fatal = s.job.Positions(r.Path, t.(dense.Task), &s.reading)
+		r.Fatal = s.job.Positions(r.Path, t, &s.reading)
 	}
 }
 
@@ -150,5 +149,5 @@ func (s *Scorer) original(at int, a *task.Average) (task.Task, error) {
 	}
 	sides := task.SpecOf(s.Task()).Sides
 	a.Outcome = dataset.Enlarge(a.Outcome, sides[0], sides[1], len(a.Outcome)/task.Positions(s.Task()), h, w)
-	return dense.Sized(s.Task(), h, w), nil
+	return task.Sized(s.Task(), h, w), nil
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -42,7 +41,7 @@ type Scoring struct {
 	Choosing bool
 	// Positions, if not nil, is called with what each example says, for a task with several positions. The reading is
 	// valid only during the call.
-	Positions func(name string, t dense.Task, r *dense.Reading) error
+	Positions func(name string, t task.Task, r *task.Reading) error
 	// Original resamples the averages of pixels to the size that pictures had before they were resized. Data was opened
 	// with the option of that name.
 	Original bool
@@ -70,7 +69,7 @@ type Scorer struct {
 	labels  truth.Truth
 	names   []string  // of the classes, or nil
 	weights []float64 // of the members, if they are kept
-	reading dense.Reading
+	reading task.Reading
 	join    *joiner            // nil unless the examples are tiles
 	decider *guarantee.Decider // nil if nothing is promised
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -20,7 +19,7 @@ type joiner struct {
 	*dataset.Tiles
 	first   int // picture of the part
 	next    int // picture to complete
-	task    dense.Task
+	task    task.Task
 	top     int // first row of the band
 	each    int // numbers of a pixel
 	w       int // width of the picture
@@ -85,7 +84,7 @@ func (s *Scorer) tile(c *infer.Chunk, i int, r *predictions.Row) bool {
 	}
 	s.complete(h)
 	if j.sum != nil {
-		j.task.End(&s.reading)
+		s.reading.End()
 	}
 	j.next = k + 1
 	s.begin(r, k-j.first, j.PictureName(k), truth.Truth{})
@@ -96,7 +95,7 @@ func (s *Scorer) tile(c *infer.Chunk, i int, r *predictions.Row) bool {
 // beginPicture begins picture k of h×w pixels.
 func (s *Scorer) beginPicture(k, h, w int) {
 	j, t := s.join, s.Task() // of a tile
-	j.task, j.top, j.w, j.each = dense.Sized(t, h, w), 0, w, t.About().Width/task.Positions(t)
+	j.task, j.top, j.w, j.each = task.Sized(t, h, w), 0, w, t.About().Width/task.Positions(t)
 	rows := min(h, j.Tiling.Size)
 	j.sum, j.covered = nil, nil
 	if j.err = s.room(t, h, w, rows); j.err != nil {
@@ -110,7 +109,7 @@ func (s *Scorer) beginPicture(k, h, w int) {
 	j.err = err
 	s.reading.NoMaps = s.job.Positions == nil
 	s.beginSizes(k-s.first(), j.PictureName(k))
-	j.task.Begin(&s.reading, s.job.Want, label)
+	s.reading.Begin(j.task, s.job.Want, label)
 }
 
 // room fails if the averages of some rows of a picture of h×w pixels, and the maps of all, take more than the memory. A
@@ -140,7 +139,7 @@ func (s *Scorer) complete(y int) {
 		}
 	}
 	if j.err == nil {
-		j.err = j.task.Add(&s.reading, s.calibrated(j.task, task.Average{Outcome: j.sum[:pixels*j.each]}), j.top*j.w)
+		j.err = s.reading.Add(s.calibrated(j.task, task.Average{Outcome: j.sum[:pixels*j.each]}), j.top*j.w)
 	}
 	clear(j.sum[copy(j.sum, j.sum[pixels*j.each:]):])
 	clear(j.covered[copy(j.covered, j.covered[pixels:]):])

@@ -150,9 +150,9 @@ func coarse(p float64) float64 {
 // eachTrue calls use with the classes or labels that are true of an example, and their probabilities. A pixel without a
 // label has none.
 func eachTrue(t task.Task, outcome []float64, label truth.Truth, use func(class int, p float64)) {
-	if several, ok := t.(task.Positioned); ok {
-		several.EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
-			eachTrue(several.Each(), row, one, use)
+	if task.Large(t) {
+		task.EachKnown(t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
+			eachTrue(task.Each(t), row, one, use)
 			return nil
 		})
 		return

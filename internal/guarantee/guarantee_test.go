@@ -11,7 +11,6 @@ import (
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -27,7 +26,7 @@ type source struct {
 
 func of(t *testing.T, name string, s task.OutputSpec) task.Task {
 	t.Helper()
-	what, err := dense.Of(name, s)
+	what, err := task.Of(name, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,9 +188,9 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 		outcome, label, group := s.draw(r)
 		groups[i] = group
 		var row []float64
-		if several, ok := s.task.(task.Positioned); ok {
+		if task.Large(s.task) {
 			d.Begin(i, "")
-			several.EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+			task.EachKnown(s.task, outcome, label, func(_ int, row []float64, one truth.Truth) error {
 				d.Position(row, one)
 				return nil
 			})

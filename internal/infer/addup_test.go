@@ -9,7 +9,6 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -38,7 +37,7 @@ func TestAddUp(t *testing.T) {
 		"one mask":      {"binary", task.OutputSpec{Count: 1, Axis: 1, Positions: 12, Sides: [3]int{3, 4}}, []int64{4, 1, 3, 4}},
 		"tokens":        {"classes", task.OutputSpec{Count: 9, Axis: -1, Positions: 6, Sides: [3]int{6}}, []int64{4, 6, 9}},
 	} {
-		of, err := dense.Of(test.task, test.spec)
+		of, err := task.Of(test.task, test.spec)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

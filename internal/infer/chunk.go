@@ -7,7 +7,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -111,8 +110,8 @@ func (c *Chunk) counted(g *group) {
 
 // findOwn finds the positions that only fill up their example, and marks them in the outcomes.
 func (c *Chunk) findOwn() {
-	t, ok := c.Task.(dense.Task)
-	if c.own = nil; !ok || t.Spec().Sides[1] > 0 { // pictures are not filled up
+	t := c.Task
+	if c.own = nil; !task.Large(t) || task.SpecOf(t).Sides[1] > 0 { // pictures are not filled up
 		return
 	}
 	c.own = make([][]bool, c.Len)
@@ -125,10 +124,10 @@ func (c *Chunk) findOwn() {
 		if c.in.bytes == nil {
 			v = c.in.values.Rows(c.scorer.size, row, row+1)
 		}
-		c.own[row] = dataset.Own(c.scorer.data, v, c.First+row, t.Positions())
+		c.own[row] = dataset.Own(c.scorer.data, v, c.First+row, task.Positions(t))
 		for p, own := range c.own[row] {
 			if !own {
-				t.Pad(c.Outcome[row*width:][:width], p)
+				task.Pad(t, c.Outcome[row*width:][:width], p)
 			}
 		}
 	}
@@ -165,8 +164,8 @@ func (c *Chunk) ownScores(t task.Task, row int, scores []float32, positions int)
 // addScores adds the scores of model number k for an example. A large outcome is added in place, since it may take as much as
 // all other memory. For others, one is memory for an outcome.
 func (c *Chunk) addScores(t task.Task, row, k int, scores []float32, weight float64, one []float64) error {
-	if several, ok := t.(dense.Task); ok {
-		return c.addPositions(several, row, scores, weight)
+	if task.Large(t) {
+		return c.addPositions(t, row, scores, weight)
 	}
 	entropy, err := t.Outcome(one, scores)
 	if err == nil {
@@ -176,9 +175,9 @@ func (c *Chunk) addScores(t task.Task, row, k int, scores []float32, weight floa
 }
 
 // addPositions adds the scores of a model for an example with several positions. All cores share large examples.
-func (c *Chunk) addPositions(t dense.Task, row int, scores []float32, weight float64) error {
+func (c *Chunk) addPositions(t task.Task, row int, scores []float32, weight float64) error {
 	const block = 1 << 14 // positions; the sums do not depend on it, except for the last bits of the mean entropy
-	width, n := t.About().Width, len(scores)/t.Spec().Count
+	width, n := t.About().Width, len(scores)/task.SpecOf(t).Count
 	own := n
 	if c.own != nil && c.own[row] != nil {
 		own = c.each(row, n, func(int) {})
@@ -188,7 +187,7 @@ func (c *Chunk) addPositions(t dense.Task, row int, scores []float32, weight flo
 	g.SetLimit(c.scorer.plan.workers)
 	for k := range entropies {
 		g.Go(weights.Guarded(func() (err error) {
-			entropies[k], err = t.AddPositions(sum, scores, weight, k*block, min((k+1)*block, n))
+			entropies[k], err = task.AddPositions(t, sum, scores, weight, k*block, min((k+1)*block, n))
 			return err
 		}))
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -387,7 +386,7 @@ func (g *Graph) Task(l Layout) (task.Task, error) {
 	if g.task == nil || g.measured() != l {
 		s := g.scores
 		s.Count, s.Positions, s.Sides = l.Count, l.Positions, l.Sides
-		t, err := dense.Of(g.card, s)
+		t, err := task.Of(g.card, s)
 		if err != nil {
 			return nil, err
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A Kind is the kind of a file's content. [Kind.String] is its name in messages.
@@ -77,7 +77,7 @@ var (
 // completely.
 func Of(path string) Kind {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		if torch.IsFolder(path) {
+		if statefile.IsFolder(path) {
 			return Checkpoint
 		}
 		if len(store.Entries(path)) > 0 {
@@ -115,9 +115,9 @@ func Of(path string) Kind {
 	}
 	data, err := listing.KindOf(path)
 	switch {
-	case err == nil && (data != listing.KindArray || !torch.Is(path)), isNPZ(head):
+	case err == nil && (data != listing.KindArray || !statefile.Is(path)), isNPZ(head):
 		return Data
-	case torch.Is(path):
+	case statefile.Is(path):
 		return Checkpoint
 	}
 	if m, err := onnxio.Peek(path); err == nil {
@@ -207,7 +207,7 @@ func isPredictionsTable(head []byte) bool {
 func Exported(path string) bool {
 	m, err := onnxio.Peek(path)
 	if err != nil {
-		return torch.OriginOf(path) != ""
+		return statefile.OriginOf(path) != ""
 	}
 	defer m.Close()
 	return exported(m)

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // Averages says what happens to averages among the checkpoints.
@@ -286,12 +286,12 @@ func (s *FitInputs) notIterates(statistics [][]float32) {
 	last := s.models[len(s.models)-1]
 	c, many := s.source.counts(last), len(s.models) > 1
 	switch {
-	case c.ScheduleFree == torch.TrainingMode:
+	case c.ScheduleFree == statefile.TrainingMode:
 		s.warn([]string{fmt.Sprintf("%s was saved while its schedule-free optimizer was in training mode: the weights are between its "+
 			"iterates and their average, and no evaluation uses them. "+
 			"In Python: optimizer.eval() before torch.save. For a saved file, load the network and the optimizer, call optimizer.eval() "+
 			"and save the network", last.Path)})
-	case c.ScheduleFree == torch.EvaluationMode && many:
+	case c.ScheduleFree == statefile.EvaluationMode && many:
 		s.warn([]string{fmt.Sprintf("%s was saved in evaluation mode of a schedule-free optimizer: the weights are the average of its "+
 			"iterates, and vary less than these. "+
 			"In Python, the iterates are {n: optimizer.state[p]['z'] for n, p in model.named_parameters()}. Save them beside the other "+

@@ -12,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // EnsembleOptions say how the networks of an ensemble are opened.
@@ -133,7 +132,7 @@ func (a *Opener) OpenComponents(ctx context.Context, o EnsembleOptions, e *ensem
 // ThresholdFits refuses a threshold for any task except binary. name is the task in the model card.
 func ThresholdFits(given bool, name string) error {
 	if given && name != "" {
-		t, err := dense.OfWidth(name, 2, [3]int{})
+		t, err := task.OfWidth(name, 2, [3]int{})
 		if _, ok := t.(task.Decided); err != nil || !ok {
 			return Usagef("", "%s: is on the probability of class 1 of the task binary, and the task is %s", setting.Threshold, name)
 		}

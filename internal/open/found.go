@@ -20,7 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // FindOptions are the files that a user names, and the options that answer what [Find] looks for. Empty texts were not given.
@@ -155,7 +155,7 @@ func first(folders []string, names ...string) string {
 // there is no graph in the folders. Of several graphs it takes the first that fits the checkpoints.
 func template(g FindOptions, folders []string) string {
 	paths := files(g.Checkpoints, true)
-	if !slices.ContainsFunc(paths, torch.Is) {
+	if !slices.ContainsFunc(paths, statefile.Is) {
 		return ""
 	}
 	var graphs []string

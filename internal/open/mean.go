@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // openMean opens the given mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
@@ -60,7 +60,7 @@ func (s *FitInputs) openMean(ctx context.Context) (err error) {
 // networkUnder returns the key, or that of the average if there are several networks under it. It fails if a PyTorch file has nothing
 // there.
 func networkUnder(path, key string) (string, error) {
-	f, err := torch.Open(path)
+	f, err := statefile.Open(path)
 	if err != nil {
 		return key, nil // opening the mean reports the error
 	}
@@ -77,7 +77,7 @@ var averageKeys = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
 
 // stateDicts returns the keys of the networks in a PyTorch file, and that of which the file itself says that it is an average, or "".
 func stateDicts(path string) (keys []string, marked string) {
-	f, err := torch.Open(path)
+	f, err := statefile.Open(path)
 	if err != nil {
 		return nil, "" // opening the mean reports the error
 	}

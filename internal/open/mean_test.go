@@ -40,8 +40,8 @@ func TestAverageKey(t *testing.T) {
 		keys         []string
 		marked, want string
 	}{
-		{keysOf("../../weights/torch/testdata/script.pt.tar"), "", "state_dict_ema"},  // as timm writes it
-		{keysOf("../../weights/torch/testdata/averaged.pt"), "", ""},                  // AveragedModel.state_dict()
+		{keysOf("../../weights/statefile/testdata/script.pt.tar"), "", "state_dict_ema"},  // as timm writes it
+		{keysOf("../../weights/statefile/testdata/averaged.pt"), "", ""},                  // AveragedModel.state_dict()
 		{[]string{"state_dict", "current_model_state"}, "state_dict", "state_dict"},   // Lightning
 		{[]string{"state_dict", "ema_state_dict"}, "state_dict", "state_dict"},        // MMEngine
 		{[]string{"online_model", "ema_model"}, "", "ema_model"},                      // ema-pytorch

@@ -10,7 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // Ordered are the checkpoints of a fit in training order.
@@ -19,7 +19,7 @@ type Ordered struct {
 	Others []string // further checkpoints in their folders
 	// opened are the files that were opened for the order, by path. [Opener.OpenFit] takes them, so that no file is opened
 	// twice.
-	opened  map[string]*torch.File
+	opened  map[string]*statefile.File
 	moments map[string]string // the stored steps or epochs, by path, if they differ
 	named   bool              // the order is that of the names
 }
@@ -39,7 +39,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	}
 	named := progress.Sort(given)
 	asGiven := slices.Equal(given, named.Paths)
-	of := &Ordered{Paths: named.Paths, opened: map[string]*torch.File{}, moments: map[string]string{}}
+	of := &Ordered{Paths: named.Paths, opened: map[string]*statefile.File{}, moments: map[string]string{}}
 	if o.AsGiven {
 		of.Paths = given
 		if !asGiven {
@@ -71,7 +71,7 @@ func inTheirFolders(template string, paths []string) (others []string) {
 			continue
 		}
 		for _, path := range found {
-			if !slices.Contains(known, path) && torch.Is(path) {
+			if !slices.Contains(known, path) && statefile.Is(path) {
 				others = append(others, path)
 			}
 		}
@@ -91,7 +91,7 @@ func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
 		f := o.opened[path]
 		if f == nil {
 			var err error
-			if f, err = torch.Open(path); err != nil {
+			if f, err = statefile.Open(path); err != nil {
 				return paths, "" // a model, or reading the checkpoint reports the error
 			}
 			f.Release()

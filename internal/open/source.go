@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A Source opens checkpoints. It holds the template for PyTorch checkpoints, if there is one.
@@ -163,8 +163,8 @@ func CloseModels(models []*onnxio.Model) {
 
 // inputCheckpoint registers the files of a checkpoint as inputs. It opens and closes them.
 func inputCheckpoint(path string) error {
-	if torch.Is(path) {
-		f, err := torch.Open(path)
+	if statefile.Is(path) {
+		f, err := statefile.Open(path)
 		if err == nil {
 			f.Close()
 		}
@@ -218,7 +218,7 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 		switch {
 		case name[0] == '.':
 		case e.IsDir():
-			if torch.IsFolder(path) {
+			if statefile.IsFolder(path) {
 				folders = append(folders, path)
 			}
 		case suffix == ".onnx" && !slices.Contains(known, path) && kind.Exported(path): // made of checkpoints
@@ -234,7 +234,7 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 	switch {
 	case len(folders) > 0:
 		files = folders
-	case torch.IsFolder(dir):
+	case statefile.IsFolder(dir):
 		files = []string{dir}
 	}
 	var deeper []string
@@ -249,8 +249,8 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 		found = nil // the one graph is what the checkpoints in the subfolders are read against
 	}
 	if len(found) == 0 {
-		var refused *torch.Error
-		if _, err := torch.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
+		var refused *statefile.Error
+		if _, err := statefile.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
 			return nil, nil, BadInput(err)
 		}
 		if f, ok := kind.ForeignOf(dir); ok {
@@ -282,11 +282,11 @@ func deeperFolders(dir string) (folders []string) {
 			if e.IsDir() {
 				return fs.SkipDir
 			}
-		case e.IsDir() && torch.IsFolder(path):
+		case e.IsDir() && statefile.IsFolder(path):
 			held[filepath.Dir(path)]++
 			return fs.SkipDir
 		case !e.IsDir() && filepath.Dir(path) != dir && slices.Contains(checkpoints.Suffixes, strings.ToLower(filepath.Ext(path))) &&
-			!slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(e.Name(), s) }) && torch.Is(path):
+			!slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(e.Name(), s) }) && statefile.Is(path):
 			held[filepath.Dir(path)]++
 		}
 		return nil

@@ -1,19 +1,10 @@
 package ort
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,6 +16,12 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
+// A Manager fetches published packages, and takes files out of their archives: see package packages.
+type Manager interface {
+	Fetch(ctx context.Context, manager, release, platform, folder string) (archive string, err error)
+	Extract(archive, member string, size int64, sha256, path string) error
+}
+
 // Install makes sure that the pinned runtime of the provider is in the user's cache folder, and returns its library. If
 // it is missing or damaged, Install fetches the official package with pip, or with npm if pip fails. It extracts only
 // the shared libraries and checks the SHA-256 of each. A library appears in the folder completely or not at all. If
@@ -32,15 +29,15 @@ import (
 // text.
 //
 // An error is a *LibraryError that names every attempt, a *tempfile.TempError, or one as of [Provider.Open].
-func (p Provider) Install(ctx context.Context, progress func(string)) (l Library, err error) {
+func (p Provider) Install(ctx context.Context, m Manager, progress func(string)) (l Library, err error) {
 	b, dir, err := p.cached()
 	if err != nil {
 		return l, err
 	}
-	return Library{Path: b.main(dir), By: setting.Line(p.setup()), cache: b}, b.install(ctx, dir, progress)
+	return Library{Path: b.main(dir), By: setting.Line(p.setup()), cache: b}, b.install(ctx, dir, m, progress)
 }
 
-func (b bundle) install(ctx context.Context, dir string, progress func(string)) error {
+func (b bundle) install(ctx context.Context, dir string, m Manager, progress func(string)) error {
 	path := b.main(dir)
 	err := b.check(dir)
 	if errors.As(err, new(sharedError)) {
@@ -70,11 +67,14 @@ func (b bundle) install(ctx context.Context, dir string, progress func(string)) 
 		stop := watch(work, func(bytes int64, after time.Duration) {
 			progress(fmt.Sprintf("%s: %.1f MB after %.0f s", what, float64(bytes)/1e6, after.Seconds()))
 		})
-		archive, err := s.fetch(ctx, work)
+		archive, err := s.release, error(nil)
+		if s.manager != ownArchive {
+			archive, err = m.Fetch(ctx, s.manager, s.release, s.tag, work)
+		}
 		stop()
 		for k, lib := range s.libraries {
 			if err == nil {
-				err = extract(archive, lib, b.path(dir, k))
+				err = m.Extract(archive, lib.member, lib.size, lib.sha256, b.path(dir, k))
 			}
 		}
 		if ctx.Err() != nil {
@@ -129,158 +129,4 @@ func writable(dir string) error {
 		return writable(filepath.Dir(dir))
 	}
 	return err
-}
-
-// fetch downloads the package and returns the path of its archive. It installs nothing and runs no script of the
-// package.
-func (s source) fetch(ctx context.Context, work string) (archive string, err error) {
-	if s.manager == ownArchive {
-		return s.release, nil
-	}
-	if s.manager == "npm" {
-		if _, err := exec.LookPath("npm"); err != nil {
-			return "", errors.New("not found")
-		}
-		if err := command(ctx, work, "npm", "pack", "--ignore-scripts", "--loglevel=error", "--fetch-retries=1", s.release); err != nil {
-			return "", err
-		}
-		return one(filepath.Join(work, "*.tgz"))
-	}
-	args := []string{"download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
-		"--implementation", "cp", "--python-version", pipPython, "--platform", s.tag,
-		"--dest", work, s.release}
-	err = errors.New("not found")
-	for _, pip := range [][]string{{"python3", "-m", "pip"}, {"pip3"}, {"pip"}} {
-		if _, missing := exec.LookPath(pip[0]); missing != nil {
-			continue
-		}
-		if err = command(ctx, work, pip[0], append(pip[1:], args...)...); err == nil {
-			return one(filepath.Join(work, "*.whl"))
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return "", err
-}
-
-// command runs a program. Its error contains the line of the output that explains the failure.
-func command(ctx context.Context, dir, name string, args ...string) error {
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir) // where pip puts the bytes that come in
-	cmd.WaitDelay = 5 * time.Second               // a grandchild may hold the pipe open
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %s", err, firstError(out.String()))
-	}
-	return nil
-}
-
-// firstError returns the first line of a package manager's output that is marked as an error, or else the last line.
-func firstError(out string) string {
-	last := "no output"
-	for line := range strings.Lines(out) {
-		line = strings.TrimSpace(line)
-		if strings.Contains(strings.ToLower(line), "error") {
-			return shorten(line)
-		}
-		if line != "" {
-			last = line
-		}
-	}
-	return shorten(last)
-}
-
-func one(pattern string) (string, error) {
-	files, err := filepath.Glob(pattern)
-	if err == nil && len(files) != 1 {
-		err = fmt.Errorf("%d files match %s, want 1", len(files), filepath.Base(pattern))
-	}
-	if err != nil {
-		return "", err
-	}
-	return files[0], nil
-}
-
-// extract copies lib from a .tgz or .whl archive to path. It writes a temporary file next to path, checks its
-// SHA-256, syncs and renames it.
-func extract(archive string, lib library, path string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	tmp, err := tempfile.File(dir)
-	if err != nil {
-		return err
-	}
-	defer tmp.Close()
-	defer tempfile.Remove(tmp.Name())
-
-	sum := sha256.New()
-	if lib.size > 0 {
-		// One byte more than expected is enough to detect another file.
-		err = readMember(archive, lib.member, func(r io.Reader) error {
-			_, err := io.Copy(io.MultiWriter(tmp, sum), io.LimitReader(r, lib.size+1))
-			return err
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Base(archive), err)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != lib.sha256 {
-		return fmt.Errorf("%s: %s has SHA-256 %s, want %s", filepath.Base(archive), lib.member, got, lib.sha256)
-	}
-	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync()); err != nil {
-		return err
-	}
-	if err := tempfile.Replace(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-func readMember(archive, member string, read func(io.Reader) error) error {
-	if strings.HasSuffix(archive, ".whl") {
-		z, err := zip.OpenReader(archive)
-		if err != nil {
-			return err
-		}
-		defer z.Close()
-		f, err := z.Open(member)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return read(f)
-	}
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	gz, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	for t := tar.NewReader(gz); ; {
-		h, err := t.Next()
-		if err == io.EOF {
-			return fmt.Errorf("no %s in it", member)
-		}
-		if err != nil {
-			return err
-		}
-		if h.Name == member && h.Typeflag == tar.TypeReg {
-			return read(t)
-		}
-	}
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/swagwrap/swagwrap/internal/packages"
 )
 
 // The package managers are shell scripts that deliver prepared archives; what
@@ -73,7 +74,7 @@ func (s *shop) write(path string, b []byte) {
 }
 
 func (s *shop) install() error {
-	return s.bundle.install(context.Background(), filepath.Dir(s.path), func(line string) { s.progress = append(s.progress, line) })
+	return s.bundle.install(context.Background(), filepath.Dir(s.path), packages.Managers{}, func(line string) { s.progress = append(s.progress, line) })
 }
 
 func (s *shop) want(body string) {
@@ -259,7 +260,7 @@ func TestInstallCancelled(t *testing.T) {
 	s.script("npm", "exec /bin/sleep 60")
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if err := s.bundle.install(ctx, filepath.Dir(s.path), func(string) {}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := s.bundle.install(ctx, filepath.Dir(s.path), packages.Managers{}, func(string) {}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

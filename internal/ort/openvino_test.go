@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/swagwrap/swagwrap/internal/packages"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,9 @@ func TestInstallOpenVINO(t *testing.T) {
 	dir := filepath.Join(s.cache, "openvino")
 	p := bundle{OpenVINO, "OpenVINO", []source{{"pip", "ort", "anylinux", []library{lib("capi/libtbb.so", "threads"), lib("capi/libort.so", "runtime")}}}}
 	goods := map[string]string{"capi/libtbb.so": "threads", "capi/libort.so": "runtime", "../libevil.so": "evil", "capi/libgpu.so": "gpu"}
-	install := func() (string, error) { return p.main(dir), p.install(context.Background(), dir, func(string) {}) }
+	install := func() (string, error) {
+		return p.main(dir), p.install(context.Background(), dir, packages.Managers{}, func(string) {})
+	}
 	present := func() (names []string) {
 		files, _ := os.ReadDir(dir)
 		for _, f := range files {

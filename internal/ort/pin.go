@@ -18,10 +18,6 @@ const (
 	// OpenVINOVersion is the release of ONNX Runtime with OpenVINO that Install fetches, and the oldest that is
 	// accepted. There is no later one, so it lacks the fixes of MinVersion.
 	OpenVINOVersion = "1.24.1"
-
-	// pipPython is the Python version whose wheel is fetched, whichever version runs pip. On macOS the library
-	// differs from wheel to wheel.
-	pipPython = "3.12"
 )
 
 // A library is one shared library inside a published package.

@@ -60,7 +60,7 @@ func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inpu
 	if err != nil {
 		return Placement{}, err
 	}
-	path, err := one(opts.profile + "*")
+	path, err := tempfile.Only(opts.profile + "*")
 	if err != nil {
 		return Placement{}, err
 	}

@@ -2,6 +2,7 @@ package ort
 
 import (
 	"errors"
+	"github.com/swagwrap/swagwrap/internal/packages"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,7 @@ func TestWeb(t *testing.T) {
 	}
 	_, err := WebFiles()
 	fails(err, "not installed")
-	_, err = p.Install(t.Context(), func(string) {})
+	_, err = p.Install(t.Context(), packages.Managers{}, func(string) {})
 	fails(err, "npm: not found")
 
 	archive := filepath.Join(t.TempDir(), "other.tgz")
@@ -35,7 +36,7 @@ func TestWeb(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv(WebEnv, archive)
-	_, err = p.Install(t.Context(), func(string) {})
+	_, err = p.Install(t.Context(), packages.Managers{}, func(string) {})
 	fails(err, "has SHA-256")
 	_, dir, err := p.cached()
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // outline is what the file of a part stores of a [Schema]. It does not store the columns. Their names, formats and
@@ -62,7 +61,7 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 		slices.Min(o.Sides[:]) < 0 || slices.Max(o.Sides[:]) > 1<<20 {
 		return nil, nil, errors.New("nothing says what its rows hold")
 	}
-	t, err := dense.OfWidth(o.Task, o.Width, o.Sides)
+	t, err := task.OfWidth(o.Task, o.Width, o.Sides)
 	if err != nil {
 		return nil, nil, err
 	}

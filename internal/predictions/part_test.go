@@ -20,13 +20,12 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // aPart is the head of a part of a task's rows, and chunks of its rows.
 func aPart(t testing.TB, name string, width int, want task.RowOptions) (*records.Head, *Schema, [][]Row) {
 	t.Helper()
-	of, err := dense.OfWidth(name, width, [3]int{})
+	of, err := task.OfWidth(name, width, [3]int{})
 	if err != nil {
 		t.Fatal(err)
 	}

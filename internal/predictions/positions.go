@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -84,7 +83,7 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 		spec.Form = task.Probabilities
 	}
 	p.From = fmt.Sprintf("%s (%s)", spec.Form, from)
-	if p.Task, err = dense.Of(of, spec); err != nil {
+	if p.Task, err = task.Of(of, spec); err != nil {
 		return false, fmt.Errorf("%s: %w", p.file.Where(p.key), err)
 	}
 	if opts.Key == "" {
@@ -302,7 +301,7 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 			skipped++
 			return nil
 		}
-		_, err := p.Task.(dense.Task).AddOutcome(outcome, scores, 1)
+		_, err := task.AddPositions(p.Task, outcome, scores, 1, 0, spec.Positions)
 		label := truth.Truth{}
 		if err == nil {
 			label, err = p.Labels.Load(i)
@@ -341,7 +340,7 @@ func (p *Positions) pad(outcome []float64, scores []float32, spec task.OutputSpe
 		if slices.ContainsFunc(scores[at*spec.Count:][:spec.Count], isNumber) {
 			own++
 		} else {
-			p.Task.(dense.Task).Pad(outcome, at)
+			task.Pad(p.Task, outcome, at)
 		}
 	}
 	return own > 0

@@ -88,14 +88,6 @@ func (t *Table) Warn(warning string) {
 	}
 }
 
-// Warned returns the table with one more line that always stands below it. The table itself does not change.
-func (t *Table) Warned(warning string) *Table {
-	out := *t
-	out.warnings = slices.Clone(t.warnings)
-	out.Warn(warning)
-	return &out
-}
-
 // filled returns the places of the columns in which any row has something. The first column always has.
 func (t *Table) filled() (places []int) {
 	for c := range t.cols {

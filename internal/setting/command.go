@@ -2,55 +2,42 @@ package setting
 
 import "strings"
 
-// A Command is one thing that a user asks the program to do.
-type Command uint8
+// A Command is one thing that a user asks the program to do. Its text is the name of the program's command.
+type Command string
 
 const (
-	Calibrate Command = iota
-	Compare
-	Export
-	Fit
-	Inspect
-	List
-	OOD
-	Sample
-	Score
-	Setup
-	commands // the number of commands
+	Calibrate Command = "calibrate"
+	Compare   Command = "compare"
+	Export    Command = "export"
+	Fit       Command = "fit"
+	Inspect   Command = "inspect"
+	List      Command = "list"
+	OOD       Command = "ood"
+	Sample    Command = "sample"
+	Score     Command = "score"
+	Setup     Command = "setup"
 )
 
-// deeds are the commands in the words of a library.
-var deeds = [commands]struct{ goName, noun string }{
-	Calibrate: {"Calibrate", "the calibration"},
-	Compare:   {"Compare", "the comparison"},
-	Export:    {"Export", "the export"},
-	Fit:       {"Fit", "the fit"},
-	Inspect:   {"Inspect", "the inspection"},
-	List:      {"List", "the listing"},
-	OOD:       {"OOD", "the detection"},
-	Sample:    {"Sample", "the sampling"},
-	Score:     {"Score", "the scoring"},
-	Setup:     {"Setup", "the set-up"},
+// nouns are the commands in the words of a library.
+var nouns = map[Command]string{
+	Calibrate: "the calibration",
+	Compare:   "the comparison",
+	Export:    "the export",
+	Fit:       "the fit",
+	Inspect:   "the inspection",
+	List:      "the listing",
+	OOD:       "the detection",
+	Sample:    "the sampling",
+	Score:     "the scoring",
+	Setup:     "the set-up",
 }
-
-// AllCommands returns all commands.
-func AllCommands() []Command {
-	all := make([]Command, commands)
-	for i := range all {
-		all[i] = Command(i)
-	}
-	return all
-}
-
-// GoName returns the name of the constant, whatever vocabulary is spoken.
-func (c Command) GoName() string { return deeds[c].goName }
 
 // String returns the command as the user knows it.
 func (c Command) String() string {
-	if word, ok := spoken().Commands[c]; ok {
-		return word
+	if spoken() == "" {
+		return nouns[c]
 	}
-	return deeds[c].noun
+	return string(c)
 }
 
 // With returns the command with settings, as [Setting.With] or its String returns them, and files after them.
@@ -61,8 +48,8 @@ func (c Command) Of(files ...string) string { return c.join(" of ", files) }
 
 // join returns the command with its parts. link stands between them in the words of a library.
 func (c Command) join(link string, parts []string) string {
-	if word, ok := spoken().Commands[c]; ok {
-		return word + " " + strings.Join(parts, " ")
+	if spoken() == "" {
+		return c.String() + link + strings.Join(parts, " and ")
 	}
-	return c.String() + link + strings.Join(parts, " and ")
+	return string(c) + " " + strings.Join(parts, " ")
 }

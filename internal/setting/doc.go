@@ -4,7 +4,7 @@
 //	fmt.Sprintf("%s allows more", setting.Memory.With("SIZE"))
 //
 // By default the words are those of a Go programmer: "Memory SIZE allows more". The program calls [Speak] once, with its
-// own spelling, and then the message is "--memory SIZE allows more". So a message has no spelling of its own, and a
+// name, and then the message is "--memory SIZE allows more". So a message has no spelling of its own, and a
 // flag that is renamed is renamed in all messages.
 //
 // # Invariants

@@ -1,180 +1,116 @@
 package setting
 
-// A Setting is one thing that a user chooses. Its constant has the name of the option in Go.
-type Setting uint8
+import "strings"
+
+// A Setting is one thing that a user chooses. Its text is the name of the program's flag, or the one letter that stands for it.
+type Setting string
 
 const (
-	Adapt Setting = iota
-	AdaptWeight
-	AllTest
-	Allow
-	Antithetic
-	Arrays
-	Augment
-	Averages
-	BatchSize
-	BN
-	BNData
-	BNSamples
-	By
-	Check
-	Checkpoints
-	ClassAxis
-	ClassNames
-	Columns
-	Coverage
-	Deviations
-	Device
-	Ensemble
-	Extend
-	Features
-	FileOrder
-	IgnoreIndex
-	Iterates
-	JSON
-	KeepMembers
-	Labels
-	LabelColumn
-	LabelsAs
-	Mean
-	Member
-	Members
-	Memory
-	Method
-	Methods
-	Metrics
-	NoiseStd
-	Order
-	Output
-	OutputName
-	Pad
-	Parity
-	Posterior
-	Precision
-	Preprocess
-	Probs
-	Provider
-	Rank
-	Reference
-	Report
-	Role
-	Runtime
-	SaveBatch
-	Scores
-	Sets
-	Settings
-	State
-	StateDict
-	Store
-	Targets
-	Task
-	Template
-	Text
-	Theta0
-	Threshold
-	Tile
-	Tune
-	Unused
-	Val
-	Verbose
-	settings // the number of settings
+	Adapt       Setting = "adapt"
+	AdaptWeight Setting = "adapt-weight"
+	AllTest     Setting = "all-test"
+	Allow       Setting = "allow"
+	Antithetic  Setting = "antithetic"
+	Arrays      Setting = "arrays"
+	Augment     Setting = "augment"
+	Averages    Setting = "averages"
+	BatchSize   Setting = "batch-size"
+	BN          Setting = "bn"
+	BNData      Setting = "bn-data"
+	BNSamples   Setting = "bn-samples"
+	By          Setting = "by"
+	Check       Setting = "check"
+	Checkpoints Setting = "checkpoints"
+	ClassAxis   Setting = "class-axis"
+	ClassNames  Setting = "class-names"
+	Columns     Setting = "columns"
+	Coverage    Setting = "coverage"
+	Deviations  Setting = "deviations"
+	Device      Setting = "device"
+	Ensemble    Setting = "ensemble"
+	Extend      Setting = "extend"
+	Features    Setting = "features"
+	FileOrder   Setting = "file-order"
+	IgnoreIndex Setting = "ignore-index"
+	Iterates    Setting = "iterates"
+	JSON        Setting = "json"
+	KeepMembers Setting = "keep-members"
+	Labels      Setting = "labels"
+	LabelColumn Setting = "label-column"
+	LabelsAs    Setting = "labels-as"
+	Mean        Setting = "mean"
+	Member      Setting = "member"
+	Members     Setting = "members"
+	Memory      Setting = "memory"
+	Method      Setting = "method"
+	Methods     Setting = "methods"
+	Metrics     Setting = "metrics"
+	NoiseStd    Setting = "noise-std"
+	Order       Setting = "order"
+	Output      Setting = "o"
+	OutputName  Setting = "output-name"
+	Pad         Setting = "pad"
+	Parity      Setting = "parity"
+	Posterior   Setting = "posterior"
+	Precision   Setting = "precision"
+	Preprocess  Setting = "preprocess"
+	Probs       Setting = "probs"
+	Provider    Setting = "provider"
+	Rank        Setting = "rank"
+	Reference   Setting = "reference"
+	Report      Setting = "report"
+	Role        Setting = "role"
+	Runtime     Setting = "ort-lib"
+	SaveBatch   Setting = "save-batch"
+	Scores      Setting = "scores"
+	Sets        Setting = "set"
+	Settings    Setting = "settings"
+	State       Setting = "state"
+	StateDict   Setting = "state-dict"
+	Store       Setting = "store"
+	Targets     Setting = "targets"
+	Task        Setting = "task"
+	Template    Setting = "template"
+	Text        Setting = "text"
+	Theta0      Setting = "theta0"
+	Threshold   Setting = "threshold"
+	Tile        Setting = "tile"
+	Tune        Setting = "tune"
+	Unused      Setting = "unused"
+	Val         Setting = "val"
+	Verbose     Setting = "v"
 )
 
-// names are the names of options in Go.
-var names = [settings]string{
-	Adapt:       "Adapt",
-	AdaptWeight: "AdaptWeight",
-	AllTest:     "AllTest",
-	Allow:       "Allow",
-	Antithetic:  "Antithetic",
-	Arrays:      "Arrays",
-	Augment:     "Augment",
-	Averages:    "Averages",
-	BatchSize:   "BatchSize",
-	BN:          "BN",
-	BNData:      "BNData",
-	BNSamples:   "BNSamples",
-	By:          "By",
-	Check:       "Check",
-	Checkpoints: "Checkpoints",
-	ClassAxis:   "ClassAxis",
-	ClassNames:  "ClassNames",
-	Columns:     "Columns",
-	Coverage:    "Coverage",
-	Deviations:  "Deviations",
-	Device:      "Device",
-	Ensemble:    "Ensemble",
-	Extend:      "Extend",
-	Features:    "Features",
-	FileOrder:   "FileOrder",
-	IgnoreIndex: "IgnoreIndex",
-	Iterates:    "Iterates",
-	JSON:        "JSON",
-	KeepMembers: "KeepMembers",
-	Labels:      "Labels",
-	LabelColumn: "LabelColumn",
-	LabelsAs:    "LabelsAs",
-	Mean:        "Mean",
-	Member:      "Member",
-	Members:     "Members",
-	Memory:      "Memory",
-	Method:      "Method",
-	Methods:     "Methods",
-	Metrics:     "Metrics",
-	NoiseStd:    "NoiseStd",
-	Order:       "Order",
-	Output:      "Output",
-	OutputName:  "OutputName",
-	Pad:         "Pad",
-	Parity:      "Parity",
-	Posterior:   "Posterior",
-	Precision:   "Precision",
-	Preprocess:  "Preprocess",
-	Probs:       "Probs",
-	Provider:    "Provider",
-	Rank:        "Rank",
-	Reference:   "Reference",
-	Report:      "Report",
-	Role:        "Role",
-	Runtime:     "Runtime",
-	SaveBatch:   "SaveBatch",
-	Scores:      "Scores",
-	Sets:        "Sets",
-	Settings:    "Settings",
-	State:       "State",
-	StateDict:   "StateDict",
-	Store:       "Store",
-	Targets:     "Targets",
-	Task:        "Task",
-	Template:    "Template",
-	Text:        "Text",
-	Theta0:      "Theta0",
-	Threshold:   "Threshold",
-	Tile:        "Tile",
-	Tune:        "Tune",
-	Unused:      "Unused",
-	Val:         "Val",
-	Verbose:     "Verbose",
+// goNames are the names of options in Go that do not follow from the names of flags.
+var goNames = map[Setting]string{
+	BN:        "BN",
+	BNData:    "BNData",
+	BNSamples: "BNSamples",
+	JSON:      "JSON",
+	Output:    "Output",
+	Runtime:   "Runtime",
+	Sets:      "Sets",
+	Verbose:   "Verbose",
 }
 
-// All returns all settings.
-func All() []Setting {
-	all := make([]Setting, settings)
-	for i := range all {
-		all[i] = Setting(i)
+// GoName returns the name of the option in Go, whoever speaks.
+func (s Setting) GoName() string {
+	if name, ok := goNames[s]; ok {
+		return name
 	}
-	return all
+	var b strings.Builder
+	for word := range strings.SplitSeq(string(s), "-") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
 }
-
-// GoName returns the name of the option in Go, whatever vocabulary is spoken.
-func (s Setting) GoName() string { return names[s] }
 
 // String returns the setting as the user knows it.
 func (s Setting) String() string {
-	if word, ok := spoken().Settings[s]; ok {
-		return word
+	if spoken() == "" {
+		return s.GoName()
 	}
-	return names[s]
+	return typed(string(s))
 }
 
 // With returns the setting with a value, or with a word in capitals that stands for one.
@@ -182,7 +118,7 @@ func (s Setting) With(value string) string { return s.String() + " " + value }
 
 // Both returns two settings, as [Setting.With] or its String returns them, that a user sets together.
 func Both(a, b string) string {
-	if spoken().Program == "" {
+	if spoken() == "" {
 		return a + " and " + b
 	}
 	return a + " " + b

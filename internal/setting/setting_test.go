@@ -2,36 +2,46 @@ package setting
 
 import (
 	"fmt"
+	"os"
 	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 )
 
-// Every setting and every command has a name of its own.
+// Every setting and every command has a name of its own, and the name of a setting in Go is that of its constant.
 func TestNames(t *testing.T) {
-	seen := map[string]bool{}
-	check := func(what, name string) {
-		if name == "" || seen[name] {
-			t.Errorf("%s: no name of its own: %q", what, name)
+	for file, least := range map[string]int{"setting.go": 60, "command.go": 10} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[name] = true
-	}
-	for _, s := range All() {
-		check(fmt.Sprintf("setting %d", s), s.GoName())
-	}
-	clear(seen)
-	for _, c := range AllCommands() {
-		check(fmt.Sprintf("command %d", c), c.GoName())
-		check(c.GoName(), c.String())
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(`(?m)^\t(\w+) +(?:Setting|Command) += "(.+)"$`).FindAllStringSubmatch(string(source), -1) {
+			if seen[m[2]] {
+				t.Errorf("%s: another is %q, too", m[1], m[2])
+			}
+			seen[m[2]] = true
+			if s := Setting(m[2]); file == "setting.go" && s.GoName() != m[1] {
+				t.Errorf("%s: is %s in Go", m[1], s.GoName())
+			}
+			if c := Command(m[2]); file == "command.go" && nouns[c] == "" {
+				t.Errorf("%s: has no words in a library", m[1])
+			}
+		}
+		if len(seen) < least {
+			t.Errorf("%s: %d names", file, len(seen))
+		}
 	}
 }
 
 // A message is in the words of a library until a program speaks.
 func TestSpeak(t *testing.T) {
-	speak := func(v Vocabulary) {
+	speak := func(name string) {
 		said.Store(false)
-		Speak(v)
+		Speak(name, func(flag string) string { return strings.Repeat("-", min(len(flag), 2)) + flag })
 	}
-	defer speak(Vocabulary{})
+	defer speak("")
 	says := func() []string {
 		return []string{
 			Memory.String(), Memory.With("SIZE"), fmt.Sprint(Memory), Both(Task.With("labels"), Pad.With("0")),
@@ -47,11 +57,7 @@ func TestSpeak(t *testing.T) {
 	if got := says(); !reflect.DeepEqual(got, library) {
 		t.Errorf("a library says\n%q, want\n%q", got, library)
 	}
-	speak(Vocabulary{
-		Program:  "program",
-		Settings: map[Setting]string{Memory: "--memory", State: "--state", Provider: "--provider", Verbose: "-v", Task: "--task", Pad: "--pad"},
-		Commands: map[Command]string{Fit: "fit", Inspect: "inspect", Setup: "setup"},
-	})
+	speak("program")
 	program := []string{
 		"--memory", "--memory SIZE", "--memory", "--task labels --pad 0",
 		"fit", "fit", "fit --state IN=OUT", "inspect a.onnx b.onnx",
@@ -70,7 +76,7 @@ func TestSpeakLate(t *testing.T) {
 			t.Error("Speak does not mind that a word was made before")
 		}
 	}()
-	Speak(Vocabulary{})
+	Speak("", nil)
 }
 
 func ExampleSetting_With() {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // indexSuffix ends the name of an index of shards.
@@ -25,7 +25,7 @@ func (w *Weights) WriteFolder(create func(name string, write func(File) error) e
 	if w.Form.Folder == "" {
 		return ErrNoFolder
 	}
-	shards, total := make(map[string][]torch.Entry), int64(0)
+	shards, total := make(map[string][]statefile.Entry), int64(0)
 	inShard := make(map[[2]string]bool)
 	for _, t := range w.tensors {
 		name, e := filepath.Base(t.shard), w.entry(t)
@@ -42,9 +42,9 @@ func (w *Weights) WriteFolder(create func(name string, write func(File) error) e
 	for _, name := range sortedKeys(shards) {
 		err := write(name, func(out File) error {
 			if strings.HasSuffix(name, ".safetensors") {
-				return torch.WriteSafetensors(out, shards[name], w.file.Metadata(filepath.Join(w.Form.Folder, name)), origin)
+				return statefile.WriteSafetensors(out, shards[name], w.file.Metadata(filepath.Join(w.Form.Folder, name)), origin)
 			}
-			return torch.Write(out, strings.TrimSuffix(name, filepath.Ext(name)), shards[name], origin)
+			return statefile.Write(out, strings.TrimSuffix(name, filepath.Ext(name)), shards[name], origin)
 		})
 		if err != nil {
 			return err

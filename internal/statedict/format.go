@@ -13,7 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A Format is a kind of file that holds weights.
@@ -64,7 +64,7 @@ var descriptions = map[weights.DType]string{
 }
 
 // writeNPZ writes an array for each entry, by its name.
-func writeNPZ(out io.Writer, entries []torch.Entry) error {
+func writeNPZ(out io.Writer, entries []statefile.Entry) error {
 	z := numpy.NewArchive(out)
 	elements := make(map[string]func(io.Writer) error, len(entries))
 	for _, e := range entries {

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A network of 7 billion weights in 14 shards of bfloat16, whose posterior and checkpoints are files with holes. Only the result
@@ -89,9 +89,9 @@ func TestSevenBillion(t *testing.T) {
 }
 
 // check reads some weights of each tensor back.
-func check(t *testing.T, dir string, want *torch.StateDict) {
+func check(t *testing.T, dir string, want *statefile.StateDict) {
 	t.Helper()
-	f, err := torch.Open(dir)
+	f, err := statefile.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func check(t *testing.T, dir string, want *torch.StateDict) {
 	}
 	for _, x := range sd.All() {
 		for _, i := range []int64{0, 1, x.Len() / 2, x.Len() - 1} {
-			got := math.Float32frombits(uint32(binary.LittleEndian.Uint16(x.Piece().Stretch(i, 1))) << 16)
+			got := math.Float32frombits(uint32(binary.LittleEndian.Uint16(x.Piece.Stretch(i, 1))) << 16)
 			if value := valueAt(places[x.Name] + i); got != value {
 				t.Fatalf("%s, weight %d: %v, want %v", x.Name, i, got, value)
 			}
@@ -141,7 +141,7 @@ func (c counting) ReadAt(dst []float32, off int64) error {
 func valueAt(i int64) float32 { return float32(i%251) - 125 }
 
 // sparseFolder makes a folder of Hugging Face.
-func sparseFolder(t *testing.T, dir string) *torch.File {
+func sparseFolder(t *testing.T, dir string) *statefile.File {
 	t.Helper()
 	places := make(map[string]string)
 	for k := range shards {
@@ -162,7 +162,7 @@ func sparseFolder(t *testing.T, dir string) *torch.File {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := torch.Open(dir)
+	f, err := statefile.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

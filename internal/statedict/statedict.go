@@ -26,7 +26,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A Form is what the checkpoints of a posterior look like.
@@ -37,9 +37,9 @@ type Form struct {
 	// entries that are no tensors, and are not written.
 	Copied, Left []string
 	// Timm is the network that timm's train.py names in the checkpoint, or nil.
-	Timm *torch.TimmModel
+	Timm *statefile.TimmModel
 
-	file    *torch.File // nil for ONNX
+	file    *statefile.File // nil for ONNX
 	tensors []tensor
 }
 
@@ -70,7 +70,7 @@ func Open(ctx context.Context, n *infer.Network, folder string) (*Form, error) {
 		return nil, err
 	}
 	models[0].Release()
-	f, err := torch.Open(path)
+	f, err := statefile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -82,9 +82,9 @@ func Open(ctx context.Context, n *infer.Network, folder string) (*Form, error) {
 	form := &Form{file: f, Timm: f.Timm}
 	if f.Distributed {
 		form.Folder = ""
-	} else if torch.Several(path) && !strings.HasSuffix(path, ".json") {
+	} else if statefile.Several(path) && !strings.HasSuffix(path, ".json") {
 		form.Folder = path
-	} else if dir := filepath.Dir(path); torch.IsFolder(dir) && holds(dir, path) {
+	} else if dir := filepath.Dir(path); statefile.IsFolder(dir) && holds(dir, path) {
 		form.Folder = dir
 	}
 	return form, form.read(sd, n.Template().Recipe(), n.Posterior.Layout)
@@ -109,7 +109,7 @@ func Missing(posterior, folder string) error {
 func last(p *swag.Posterior, folder string) (c swag.Checkpoint, path string) {
 	for _, c := range slices.Backward(p.Checkpoints) {
 		path := infer.CheckpointPath(p, c, folder)
-		if _, err := os.Stat(path); err != nil || torch.Is(path) {
+		if _, err := os.Stat(path); err != nil || statefile.Is(path) {
 			return c, path // opening it reports the error
 		}
 	}
@@ -119,7 +119,7 @@ func last(p *swag.Posterior, folder string) (c swag.Checkpoint, path string) {
 
 // holds reports whether the weights of the folder are in the file.
 func holds(dir, path string) bool {
-	f, err := torch.Open(dir)
+	f, err := statefile.Open(dir)
 	if err != nil {
 		return false
 	}
@@ -128,7 +128,7 @@ func holds(dir, path string) bool {
 }
 
 // stateDict returns the state_dict under the key, as the fit has read it. A file that only holds one has no keys.
-func stateDict(f *torch.File, key string) (*torch.StateDict, error) {
+func stateDict(f *statefile.File, key string) (*statefile.StateDict, error) {
 	if found := f.StateDicts(); len(found) == 1 && found[0].Key == "" {
 		key = ""
 	}
@@ -136,13 +136,13 @@ func stateDict(f *torch.File, key string) (*torch.StateDict, error) {
 }
 
 // read finds the place of every tensor of the state_dict.
-func (form *Form) read(sd *torch.StateDict, r *checkpoints.Recipe, l *weights.Layout) error {
-	first := make(map[string]*torch.Tensor) // by place
+func (form *Form) read(sd *statefile.StateDict, r *checkpoints.Recipe, l *weights.Layout) error {
+	first := make(map[string]*statefile.Tensor) // by place
 	for _, x := range sd.All() {
 		if x.Storage.Key != x.Name && form.aliased(x) {
 			continue // the file names it in its metadata only, and so will the next one
 		}
-		t := tensor{name: x.Name, dtype: x.DType, shape: x.Shape, shard: x.Storage.Path, stored: x.Piece()}
+		t := tensor{name: x.Name, dtype: x.DType, shape: x.Shape, shard: x.Storage.Path, stored: x.Piece}
 		place := fmt.Sprint(x.Storage, x.DType, x.Shape)
 		if o := first[place]; o != nil && x.Len() > 0 {
 			t.of = o.Name
@@ -176,7 +176,7 @@ func (form *Form) read(sd *torch.StateDict, r *checkpoints.Recipe, l *weights.La
 }
 
 // aliased reports whether a tensor's own name stands only in the metadata of a safetensors file.
-func (form *Form) aliased(x *torch.Tensor) bool {
+func (form *Form) aliased(x *statefile.Tensor) bool {
 	return form.file.Metadata(x.Storage.Path)[x.Name] == x.Storage.Key
 }
 
@@ -246,8 +246,8 @@ func (w *Weights) vector(t tensor) (weights.Vector, weights.Tensor, error) {
 }
 
 // entry returns the tensor as it is written.
-func (w *Weights) entry(t tensor) torch.Entry {
-	e := torch.Entry{Name: t.name, DType: w.dtype(t), Shape: t.shape, Of: t.of}
+func (w *Weights) entry(t tensor) statefile.Entry {
+	e := statefile.Entry{Name: t.name, DType: w.dtype(t), Shape: t.shape, Of: t.of}
 	e.Elements = func(out io.Writer) error {
 		if t.role == weights.Constant && t.dtype == e.DType {
 			return copyPiece(out, t.stored, w.release)
@@ -284,23 +284,23 @@ func (w *Weights) release() {
 }
 
 // Entries returns the tensors to write, in the order of the checkpoint.
-func (w *Weights) Entries() (entries []torch.Entry) {
+func (w *Weights) Entries() (entries []statefile.Entry) {
 	for _, t := range w.tensors {
 		entries = append(entries, w.entry(t))
 	}
 	return entries
 }
 
-// Write writes all tensors into one file, in the given format. origin is as for [torch.Write].
+// Write writes all tensors into one file, in the given format. origin is as for [statefile.Write].
 func (w *Weights) Write(out File, format Format, name, origin string) error {
 	return w.Guarded(func() error {
 		switch format {
 		case Safetensors:
-			return torch.WriteSafetensors(out, w.Entries(), w.metadata(), origin)
+			return statefile.WriteSafetensors(out, w.Entries(), w.metadata(), origin)
 		case NPZ:
 			return writeNPZ(out, w.Entries())
 		}
-		return torch.Write(out, strings.TrimSuffix(name, filepath.Ext(name)), w.whole(), origin)
+		return statefile.Write(out, strings.TrimSuffix(name, filepath.Ext(name)), w.whole(), origin)
 	})
 }
 
@@ -308,9 +308,9 @@ func (w *Weights) Write(out File, format Format, name, origin string) error {
 func (w *Weights) Guarded(f func() error) error { return weights.Guarded(f)() }
 
 // whole returns the entries with those that a safetensors file only names in its metadata. A file of torch.save has all names.
-func (w *Weights) whole() []torch.Entry {
+func (w *Weights) whole() []statefile.Entry {
 	entries := w.Entries()
-	byName := make(map[string]torch.Entry, len(entries))
+	byName := make(map[string]statefile.Entry, len(entries))
 	for _, e := range entries {
 		byName[e.Name] = e
 	}

@@ -15,53 +15,30 @@ const (
 	fewUnits = 30
 )
 
-// GroupsTable shows the main metrics of groups, the worst first.
-func GroupsTable(g *task.Groups) *report.Table {
+// Groups returns the section with the main metrics of groups, the worst first.
+func Groups(g *task.Groups) *Section {
 	all, groups := g.Found()
-	columns := []report.Column{{Header: "group"}, {Header: "examples", Align: report.Decimal}}
+	columns := Keys("group", "examples")
 	if g.Unit != nil {
-		columns = append(columns, report.Column{Header: "units", Align: report.Decimal})
+		columns = Keys("group", "examples", "units")
 	}
-	var shown []int // places of the metrics that can be computed; without the noise of a regression some cannot
-	for i, s := range all.Main() {
-		if s.Value != s.Value {
+	for _, s := range all.Main() {
+		if s.Value != s.Value { // without the noise of a regression some cannot be computed
 			continue
 		}
-		shown = append(shown, i)
-		columns = append(columns, report.Column{Header: s.Header, Align: report.Decimal})
+		columns = append(columns, Column{Key: s.Key})
 		if _, ok := all.Interval(s); ok {
-			columns = append(columns, report.Column{Header: "[95 %]", Align: report.Decimal})
+			columns = append(columns, Column{Key: s.Key + "_low"})
 		}
 	}
-	t := report.NewTable(columns...)
-	row := func(group *task.Group) {
-		cells := []string{GroupName(group.Name), report.Thousands(group.Examples)}
-		if g.Unit != nil {
-			cells = append(cells, report.Thousands(group.Units))
-		}
-		for _, i := range shown {
-			s := group.Main()[i]
-			cells = append(cells, Cell(s))
-			if _, ok := all.Interval(all.Main()[i]); ok {
-				interval, ok := group.Interval(s)
-				cells = append(cells, map[bool]string{true: Range(s.Metric, interval)}[ok])
-			}
-		}
-		t.Row(cells...)
-	}
-	for _, group := range groups[:min(len(groups), shownGroups)] {
-		row(group)
-	}
-	row(all)
+	s := &Section{Columns: columns, Rows: append(Rows(groups[:min(len(groups), shownGroups)], GroupRow), GroupRow(all))}
 	if g.Unit != nil {
 		few := map[bool]string{true: ". They are few: intervals are rough"}[all.Units < fewUnits]
-		t.Warn(fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s",
-			report.Thousands(all.Units), g.UnitBy, few))
+		s.Warnings = []string{fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s",
+			report.Thousands(all.Units), g.UnitBy, few)}
 	}
-	for _, note := range GroupNotes(g.Grouping, all, groups) {
-		t.Warn(note)
-	}
-	return t
+	s.Warnings = append(s.Warnings, GroupNotes(g.Grouping, all, groups)...)
+	return s
 }
 
 // GroupNotes says what the groups are, and what their intervals mean.
@@ -98,28 +75,25 @@ func GroupName(name string) string {
 
 // Range returns an interval of a metric in brackets.
 func Range(m task.Metric, i chance.Interval) string {
-	cell := func(v float64) string { return Cell(task.Score{Metric: m, Value: v}) }
+	cell := func(v float64) string { return Format(task.Score{Metric: m, Value: v}) }
 	return "[" + cell(i.Low) + ", " + cell(i.High) + "]"
 }
 
-// GroupsJSON returns the figures of groups for JSON.
-func GroupsJSON(g *task.Groups) Object {
+// GroupsRow returns the figures of groups, and those of all examples.
+func GroupsRow(g *task.Groups) Row {
 	all, groups := g.Found()
-	list := []Object{}
-	for _, group := range groups {
-		list = append(list, GroupJSON(group))
-	}
-	return Fields("unit", g.UnitBy, "report", g.ReportBy, "all", GroupJSON(all), "groups", list)
+	return Fields("unit", g.UnitBy, "report", g.ReportBy, "all", GroupRow(all), "groups", Rows(groups, GroupRow))
 }
 
-// GroupJSON returns the figures of a group for JSON.
-func GroupJSON(g *task.Group) Object {
-	o := Fields("group", g.Name, "examples", g.Examples, "units", g.Units)
+// GroupRow returns the figures of a group. A table shows intervals beside the figures.
+func GroupRow(g *task.Group) Row {
+	r := Row{Name("group", "group", GroupName(g.Name)), Count("examples", "examples", g.Examples), Count("units", "units", g.Units)}
+	r[0].Value = g.Name
 	for _, s := range g.Main() {
-		o = append(o, Field{s.Key, Finite(s.Value)})
+		r = append(r, Scores("", []task.Score{s})...)
 		if i, ok := g.Interval(s); ok {
-			o = append(o, Fields(s.Key+"_low", Finite(i.Low), s.Key+"_high", Finite(i.High))...)
+			r = append(r, Number(s.Key+"_low", "[95 %]", i.Low, Range(s.Metric, i)), Cell{Key: s.Key + "_high", Value: Finite(i.High)})
 		}
 	}
-	return o
+	return r
 }

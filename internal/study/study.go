@@ -2,11 +2,7 @@
 package study
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -17,53 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
-
-// Result is the outcome of a study. All its forms contain the same figures and sentences.
-type Result interface {
-	Heading() string         // the settings, in one line
-	Tables() []*report.Table // the printed tables
-	Verdict() []string       // in plain words, the result first
-	Next() []Step            // what to do next, in this order
-	Page() *report.Report
-	JSON() any
-}
-
-// Coder is a [Result] that may end with lines of Python.
-type Coder interface{ Code() []string }
-
-// WriteText prints a result: warnings, settings, tables, verdict, code.
-func WriteText(w io.Writer, s report.Screen, warnings []string, r Result) error {
-	var b bytes.Buffer
-	for _, line := range warnings {
-		fmt.Fprintf(&b, "%s\n\n", strings.Join(s.Hang("! ", line), "\n"))
-	}
-	prose := func(paragraphs ...string) {
-		for _, p := range paragraphs {
-			for _, line := range s.Lines(p) {
-				text.Line(&b, "%s", line)
-			}
-		}
-	}
-	prose(r.Heading())
-	b.WriteByte('\n')
-	for _, t := range r.Tables() {
-		t.WriteText(&b, s) // writing to memory cannot fail
-		b.WriteByte('\n')
-	}
-	prose(r.Verdict()...)
-	if c, ok := r.(Coder); ok && len(c.Code()) > 0 {
-		b.WriteByte('\n')
-		for _, line := range c.Code() {
-			text.Line(&b, "    %s", line)
-		}
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
 
 // Fact returns a fact for a page.
 func Fact(name, format string, args ...any) report.Fact {
@@ -177,12 +128,6 @@ func (b *BatchNorm) Recomputed() (out []string) {
 	return out
 }
 
-// Page begins the page of a result: its verdict, the warnings, what fit found about the checkpoints, and the settings.
-func (b *BatchNorm) Page(title string, r Result, notes []string, settings ...report.Fact) *report.Report {
-	return &report.Report{Title: title, Verdict: r.Verdict(), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
-		Facts: append(settings, b.Facts()...)}
-}
-
 // Facts returns the facts for a page. Facts that all networks share name none.
 func (b *BatchNorm) Facts() (facts []report.Fact) {
 	values, whose := shared(len(b.Records), func(i int) []string { return recomputed(b.Records[i]) })
@@ -240,54 +185,8 @@ func Kept(r *batchnorm.Record) string {
 		setting.BN.With("recompute") + " recomputes them)"
 }
 
-// Object is a JSON object whose fields have a fixed order.
-type Object []Field
-
-// Fields returns an object from alternating keys and values.
-func Fields(pairs ...any) Object {
-	var o Object
-	for i := 0; i < len(pairs); i += 2 {
-		o = append(o, Field{pairs[i].(string), pairs[i+1]})
-	}
-	return o
-}
-
-// Field is one field of an [Object].
-type Field struct {
-	Key   string
-	Value any
-}
-
-// MarshalJSON writes the fields in their order.
-func (o Object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, f := range o {
-		key, err := json.Marshal(f.Key)
-		if err != nil {
-			return nil, err
-		}
-		value, err := json.Marshal(f.Value)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(append(append(b, key...), ':'), value...)
-	}
-	return append(b, '}'), nil
-}
-
-// Finite returns a pointer to v, or nil if v is not finite, which becomes null in JSON.
-func Finite(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
 // Interval returns a mean with its interval for JSON; value is the key of the mean.
-func Interval(value string, i chance.Interval) Object {
+func Interval(value string, i chance.Interval) Row {
 	return Fields(value, Finite(i.Mean), "low", Finite(i.Low), "high", Finite(i.High))
 }
 
@@ -298,39 +197,4 @@ func Texts(errs []error) []string {
 		out = append(out, err.Error())
 	}
 	return out
-}
-
-// Scores returns scores for JSON. prefix begins the keys.
-func Scores(prefix string, scores []task.Score) (o Object) {
-	for _, s := range scores {
-		o = append(o, Field{prefix + s.Key, Finite(s.Value)})
-	}
-	return o
-}
-
-// Columns returns the columns of a table for metrics. Cells returns their cells.
-func Columns(scores []task.Score) (columns []report.Column) {
-	for _, s := range scores {
-		columns = append(columns, report.Column{Header: s.Header, Align: report.Decimal})
-	}
-	return columns
-}
-
-func Cells(scores []task.Score) (cells []string) {
-	for _, s := range scores {
-		cells = append(cells, Cell(s))
-	}
-	return cells
-}
-
-// Cell formats a score for a table.
-func Cell(s task.Score) string {
-	v, m := s.Value, s.Metric
-	switch {
-	case m.Optional && v != v:
-		return ""
-	case m.Percent:
-		return report.Percent(v, m.Digits)
-	}
-	return report.Fixed(v, m.Digits)
 }

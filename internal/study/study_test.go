@@ -23,12 +23,12 @@ import (
 // null.
 func TestObject(t *testing.T) {
 	inner := Interval("value", chance.Interval{Mean: 1, Low: math.NaN(), High: math.Inf(1)})
-	o := append(Fields("z", 1, "a", []Object{inner, {}}), Fields("m", Finite(0), "é\"", Texts(nil))...)
+	o := append(Fields("z", 1, "a", []Row{inner, {}}), Fields("m", Finite(0), "é\"", Texts(nil))...)
 	js, err := json.Marshal(o)
 	if want := `{"z":1,"a":[{"value":1,"low":null,"high":null},{}],"m":0,"é\"":[]}`; string(js) != want || err != nil {
 		t.Errorf("%s, %v, want %s", js, err, want)
 	}
-	if js, err := json.Marshal(Object(nil)); string(js) != "{}" || err != nil {
+	if js, err := json.Marshal(Row(nil)); string(js) != "null" || err != nil {
 		t.Errorf("%s, %v", js, err)
 	}
 	if _, err := json.Marshal(Fields("f", math.NaN())); err == nil {
@@ -39,20 +39,9 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// shown is a result with a heading, tables and a verdict.
-type shown struct{}
-
-func (shown) Heading() string { return "10 images" }
-func (shown) Tables() []*report.Table {
-	a, b := report.NewTable(report.Column{Header: "a"}), report.NewTable(report.Column{Header: "b"})
-	a.Row("1")
-	b.Row("2")
-	return []*report.Table{a, b}
-}
-func (shown) Verdict() []string    { return []string{"First.", "Second."} }
-func (shown) Next() []Step         { return nil }
-func (shown) Page() *report.Report { return nil }
-func (shown) JSON() any            { return nil }
+// shown is a document with a heading, tables and a verdict.
+var shown = &Document{Heading: "10 images", Verdict: []string{"First.", "Second."},
+	Sections: []Section{{Rows: []Row{{Name("a", "a", "1")}}}, {Rows: []Row{{Name("b", "b", "2")}}}}}
 
 // full is a disk with no space left.
 type full struct{}
@@ -61,7 +50,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
 func TestWriteText(t *testing.T) {
 	var text strings.Builder
-	if err := WriteText(&text, report.Screen{}, []string{"batch norm: " + strings.Repeat("long ", 30)}, shown{}); err != nil {
+	if err := WriteText(&text, report.Screen{}, []string{"batch norm: " + strings.Repeat("long ", 30)}, shown); err != nil {
 		t.Fatal(err)
 	}
 	head, rest, _ := strings.Cut(text.String(), "\n\n")
@@ -71,7 +60,7 @@ func TestWriteText(t *testing.T) {
 	if want := "10 images\n\na\n1\n\nb\n2\n\nFirst.\nSecond.\n"; rest != want {
 		t.Errorf("%q, want %q", rest, want)
 	}
-	if err := WriteText(full{}, report.Screen{}, nil, shown{}); err == nil {
+	if err := WriteText(full{}, report.Screen{}, nil, shown); err == nil {
 		t.Error("a full disk is no error")
 	}
 }
@@ -133,10 +122,10 @@ func TestProvenance(t *testing.T) {
 // What is not known stays empty only where it may.
 func TestCell(t *testing.T) {
 	for want, got := range map[string]string{
-		"95.4 %": Cell(task.Score{Metric: task.Metric{Percent: true, Digits: 1}, Value: 0.954}),
-		"0.1448": Cell(task.Score{Metric: task.Metric{Digits: 4}, Value: 0.14481}),
-		"NaN":    Cell(task.Score{Metric: task.Metric{Digits: 4}, Value: math.NaN()}),
-		"":       Cell(task.Score{Metric: task.Metric{Optional: true, Percent: true}, Value: math.NaN()}),
+		"95.4 %": Format(task.Score{Metric: task.Metric{Percent: true, Digits: 1}, Value: 0.954}),
+		"0.1448": Format(task.Score{Metric: task.Metric{Digits: 4}, Value: 0.14481}),
+		"NaN":    Format(task.Score{Metric: task.Metric{Digits: 4}, Value: math.NaN()}),
+		"":       Format(task.Score{Metric: task.Metric{Optional: true, Percent: true}, Value: math.NaN()}),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

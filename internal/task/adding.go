@@ -22,10 +22,7 @@ type Adding struct {
 // AddingOf returns how a device adds up the outcomes of a task, or of each of its positions. ok is false if devices cannot
 // take scores of this form.
 func AddingOf(t Task) (a Adding, ok bool) {
-	if s, several := t.(Several); several {
-		t = s.Each()
-	}
-	switch t := t.(type) {
+	switch t := Each(t).(type) {
 	case binary:
 		return Adding{How: addPair, Count: 1}, t.form() == Logits
 	case classes:

@@ -46,7 +46,7 @@ func (e *AmbiguousTask) Hints() []string {
 		if e.Count == 1 && k.truth == truth.Labels || e.Activation != "" && k.truth == truth.Numbers {
 			continue // one label is binary; an activation is seldom meant for numbers
 		}
-		if _, err := Of(k.name, e.OutputSpec); err == nil || e.Count == 0 {
+		if _, err := ofPosition(k.name, e.OutputSpec); err == nil || e.Count == 0 {
 			all = append(all, setting.Task.With(k.name)+" ("+k.means+")")
 		}
 	}
@@ -69,7 +69,7 @@ func InferTask(s OutputSpec, names int) (string, error) {
 	case s.Activation == "" && (names == 0 || s.Count == 0 && names <= 2), s.Activation == "sigmoid" && s.Count > 1:
 		return "", &AmbiguousTask{s}
 	case s.Count > 0:
-		t, err := Of("", s)
+		t, err := ofPosition("", s)
 		if err != nil {
 			return "", err
 		}

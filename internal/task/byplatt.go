@@ -21,7 +21,7 @@ var temperatures = &method{
 		for _, v := range c.Scale {
 			all = append(all, 1/v)
 		}
-		return several("T", all...)
+		return numbered("T", all...)
 	},
 }
 
@@ -30,7 +30,7 @@ var platt = &method{
 	header:     ", Platt",
 	labels:     fitScaler(judge.ByPlatt),
 	program:    scales,
-	text:       func(c *Calibration) string { return several("a", c.Scale...) + ", " + several("b", c.Bias...) },
+	text:       func(c *Calibration) string { return numbered("a", c.Scale...) + ", " + numbered("b", c.Bias...) },
 }
 
 func fitScaler(by judge.Scaler) func(t labels, logOdds []float64, of truth.Truth) (*Calibration, error) {

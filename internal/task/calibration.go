@@ -107,7 +107,7 @@ func (c *Calibration) String() string {
 	var parts []string
 	add := func(name string, values ...float64) {
 		if len(values) > 0 {
-			parts = append(parts, several(name, values...))
+			parts = append(parts, numbered(name, values...))
 		}
 	}
 	if c.Temperature != 0 {
@@ -171,9 +171,7 @@ func (c *Calibration) Sound() error {
 
 // Check returns an error unless the calibration is [Calibration.Sound] and fits outcomes of the task.
 func (c *Calibration) Check(t Task) error {
-	if several, ok := t.(Several); ok {
-		t = several.Each()
-	}
+	t = Each(t)
 	if err := c.Sound(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	judge "github.com/swagwrap/swagwrap/calibrate/labels"
@@ -64,10 +65,10 @@ type constant interface {
 // Outcome returns the outcome of an example of the task.
 func (c *Constant) Outcome(t Task) []float64 {
 	outcome, entropy, _ := Each(t).(constant).constant(c)
-	if several, ok := t.(Several); ok {
-		return several.Same(outcome, entropy)
+	if !Large(t) {
+		return outcome
 	}
-	return outcome
+	return slices.Repeat(append(outcome, entropy), Positions(t))
 }
 
 // Name says what the prediction is made of.

@@ -7,7 +7,6 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -47,7 +46,7 @@ func TestConstant(t *testing.T) {
 		"in units":   {"regression", task.OutputSpec{Count: 1, Regression: &task.RegressionSpec{}}, truth.Truth{Values: numbers, Width: 1}, "mean and variance", math.Log(2*math.Pi*math.E*9) / 2},
 		"pixels":     {"classes", task.OutputSpec{Count: 3, Axis: 1, Positions: 4, Sides: [3]int{2, 2}}, truth.Truth{Classes: classes, Positions: 4}, "class shares", entropy(0.25, 0.25, 0.5)},
 	} {
-		x, err := dense.Of(c.task, c.spec)
+		x, err := task.Of(c.task, c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}

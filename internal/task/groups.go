@@ -8,8 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/calibrate/positions"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -54,10 +54,7 @@ func NewGroups(t Task, g Grouping, opts EvaluateOptions) *Groups {
 
 // LossesOfUnits reports whether the losses of an evaluator are of units of chance already, as those of pixels and tokens are.
 // Others are of examples.
-func LossesOfUnits(t Task) bool {
-	_, several := t.(Several)
-	return several
-}
+func LossesOfUnits(t Task) bool { return Large(t) }
 
 // At returns the evaluators that the example counts in: that of all examples, and that of its group.
 func (g *Groups) At(i int, name string) []Evaluator {
@@ -182,7 +179,7 @@ func Numbered(units []string) []int {
 }
 
 // Clustered returns a loss for each unit of chance from those of the examples. Their mean is that of the examples, and their
-// variance over their number is that of this mean if units are drawn at random: see [positions.Linearised]. It returns
+// variance over their number is that of this mean if units are drawn at random: see [calibrate.Linearised]. It returns
 // the losses themselves if no unit has two examples, or units is nil.
 func Clustered(losses []float64, units []int) []float64 {
 	if len(units) != len(losses) || len(units) == 0 || slices.Max(units)+1 == len(losses) {
@@ -193,5 +190,5 @@ func Clustered(losses []float64, units []int) []float64 {
 		sums[k] += losses[i]
 		n[k]++
 	}
-	return positions.Linearised(sums, n)
+	return calibrate.Linearised(sums, n)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	judge "github.com/swagwrap/swagwrap/calibrate/labels"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -66,7 +65,7 @@ func TestLabelsOf(t *testing.T) {
 	if x.About().Width != 9 || x.About().Classes != 3 || x.About().Size != "3 labels" || task.Truth("labels") != truth.Labels || x.About().Meaning != `output "y": 3 labels, a logit for each` {
 		t.Errorf("%d, %d, %s, %s", x.About().Width, x.About().Classes, x.About().Size, x.About().Meaning)
 	}
-	if again, err := dense.OfWidth("labels", 9, [3]int{}); err != nil || again.About().Size != x.About().Size {
+	if again, err := task.OfWidth("labels", 9, [3]int{}); err != nil || again.About().Size != x.About().Size {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {

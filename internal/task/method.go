@@ -91,8 +91,8 @@ func WithNumber(name string, v float64) *Calibration {
 	return methods[i].number(nil, v)
 }
 
-// several describes fitted numbers.
-func several(name string, values ...float64) string {
+// numbered describes fitted numbers.
+func numbered(name string, values ...float64) string {
 	if low, high := slices.Min(values), slices.Max(values); low != high {
 		return fmt.Sprintf("%s from %.4f to %.4f", name, low, high)
 	}

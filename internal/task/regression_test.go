@@ -9,7 +9,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -57,7 +56,7 @@ func TestRegressionOf(t *testing.T) {
 	if x.About().Width != 6 || x.About().Size != "2 targets" || x.About().Classes != 0 || task.Truth("regression") != truth.Numbers || x.About().Meaning != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
 		t.Errorf("%d, %s, %s", x.About().Width, x.About().Size, x.About().Meaning)
 	}
-	if again, err := dense.OfWidth("regression", 6, [3]int{}); err != nil || again.About().Size != x.About().Size {
+	if again, err := task.OfWidth("regression", 6, [3]int{}); err != nil || again.About().Size != x.About().Size {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {

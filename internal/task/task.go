@@ -123,29 +123,6 @@ type Decided interface {
 	Decide(outcomes []float64, labels truth.Truth, by detect.Criterion) (detect.OperatingPoint, error)
 }
 
-// Several is a task with several positions for each example.
-type Several interface {
-	Task
-	Positions() int
-	// Each is the task of one position.
-	Each() Task
-	// Same returns the outcome of an example that has this outcome and entropy at each position.
-	Same(row []float64, entropy float64) []float64
-}
-
-// Positioned is a task of several positions with a temperature. Its outcomes are large, so the temperature is fitted to
-// labelled positions as they come.
-type Positioned interface {
-	Several
-	// Spec describes the output: the number of positions, and the sizes of their axes.
-	Spec() OutputSpec
-	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
-	// position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
-	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
-	// EachKnown calls f with the outcome and the label of every labelled position of an example.
-	EachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error
-}
-
 // Paired is a task with independent labels, each a task of two classes.
 type Paired interface {
 	Task
@@ -225,8 +202,19 @@ func Truth(name string) truth.Kind {
 // Numeric reports whether the named task predicts numbers. Its scores have no [Form].
 func Numeric(name string) bool { return Truth(name) == truth.Numbers }
 
-// Of returns the task of one position for the scores. name is the name in a model card, or "" to choose by the scores.
+// Of returns the task for the scores: of several positions where they have an Axis. name is the name in a model card, or "" to
+// choose by the scores.
 func Of(name string, s OutputSpec) (Task, error) {
+	t, err := ofPosition(name, s)
+	if err != nil || s.Axis == 0 {
+		return t, err
+	}
+	s.Next = t.About().Name == NextToken
+	return newSeveral(t, s), nil
+}
+
+// ofPosition returns the task of one position for the scores.
+func ofPosition(name string, s OutputSpec) (Task, error) {
 	for _, k := range kinds {
 		if name != k.name && (name != "" || k.name == None) {
 			continue
@@ -255,41 +243,10 @@ func Of(name string, s OutputSpec) (Task, error) {
 	return nil, fmt.Errorf("tensor %q: %d numbers for an example are scores for no task", s.Output, s.Count)
 }
 
-// Positions returns the number of positions of an example.
-func Positions(t Task) int {
-	if several, ok := t.(Several); ok {
-		return several.Positions()
-	}
-	return 1
-}
-
-// Each returns the task of one position.
-func Each(t Task) Task {
-	if several, ok := t.(Several); ok {
-		return several.Each()
-	}
-	return t
-}
-
-// SpecOf returns the place of several positions in the output: their axis, their number, and the sizes of their axes, such as
-// height and width. All are 0 if the example is the only position.
-func SpecOf(t Task) (s OutputSpec) {
-	if p, ok := t.(Positioned); ok {
-		return p.Spec()
-	}
-	return s
-}
-
-// Large reports whether outcomes are too large to keep those of all examples or members: those of pixels and tokens.
-func Large(t Task) bool {
-	_, several := t.(Several)
-	return several
-}
-
 // LabelWidth returns the number of labels or targets of a position, for the named task. It is 1 for classes.
 func (s OutputSpec) LabelWidth(name string) int {
 	s.Axis = 0
-	if t, err := Of(name, s); err == nil && t.About().Classes == 0 {
+	if t, err := ofPosition(name, s); err == nil && t.About().Classes == 0 {
 		return t.About().Width / perTarget
 	} else if err == nil && Truth(name) == truth.Labels {
 		return s.Count

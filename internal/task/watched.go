@@ -22,7 +22,7 @@ var watched = []string{"confidence", "predictive_entropy", "mutual_information",
 
 // Watch returns what to watch in rows of a task. Tasks with several positions have nothing.
 func Watch(t Task, columns []Column) (w Watched) {
-	if _, several := t.(Several); several {
+	if Large(t) {
 		return w
 	}
 	at := 0

@@ -6,6 +6,7 @@ package tempfile
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -36,6 +37,18 @@ func File(dir string) (*os.File, error) {
 	return create(dir, func(path string) (*os.File, error) {
 		return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o666)
 	})
+}
+
+// Only returns the only file of a pattern, such as what another program left in a folder.
+func Only(pattern string) (string, error) {
+	files, err := filepath.Glob(pattern)
+	if err == nil && len(files) != 1 {
+		err = fmt.Errorf("%d files match %s, want 1", len(files), filepath.Base(pattern))
+	}
+	if err != nil {
+		return "", err
+	}
+	return files[0], nil
 }
 
 // Nameless makes a file without a name, which only this process can reach. Closing it deletes it.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // An adapter of PEFT is a checkpoint with few tensors. The graph has the base network's tensors, which stay as they are.
@@ -50,11 +50,11 @@ func sameAdapters(states []*state) error {
 	var first map[string]json.RawMessage
 	var of string
 	for _, s := range states {
-		if !slices.ContainsFunc(s.dict.Tensors, func(x *torch.Tensor) bool { return isAdapter(x.Name) }) {
+		if !slices.ContainsFunc(s.dict.Tensors, func(x *statefile.Tensor) bool { return isAdapter(x.Name) }) {
 			continue
 		}
 		folder := s.file.Path
-		if !torch.IsFolder(folder) {
+		if !statefile.IsFolder(folder) {
 			folder = filepath.Dir(folder)
 		}
 		path := filepath.Join(folder, "adapter_config.json")

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // sampled is the number of elements of a constant that are searched among the weights. distinct is the number of
@@ -17,7 +17,7 @@ const (
 // derivedFrom returns a tensor of the state_dict whose elements are in a constant of the graph, or nil. Exporters that
 // fold constants reorder the gates of a recurrent layer, or pick the rows of a table, without changing the numbers. A
 // constant is no constant if nearly all its sampled elements are weights.
-func (t *Template) derivedFrom(into *onnxio.Tensor, m *matching) *torch.Tensor {
+func (t *Template) derivedFrom(into *onnxio.Tensor, m *matching) *statefile.Tensor {
 	if into.Len() < distinct {
 		return nil
 	}
@@ -37,14 +37,13 @@ func (t *Template) derivedFrom(into *onnxio.Tensor, m *matching) *torch.Tensor {
 	for v := range wanted {
 		maybe[math.Float32bits(v)>>16] = true
 	}
-	var first *torch.Tensor
+	var first *statefile.Tensor
 	found := 0
 	buffer := make([]float32, 1<<14)
 	for _, x := range m.dict.Tensors {
-		p := x.Piece()
 		for off := int64(0); off < x.Len(); {
 			part := buffer[:min(int64(len(buffer)), x.Len()-off)]
-			p.DType.Float32s(part, p.Stretch(off, int64(len(part))))
+			x.DType.Float32s(part, x.Stretch(off, int64(len(part))))
 			off += int64(len(part))
 			for _, v := range part {
 				if maybe[math.Float32bits(v)>>16] && wanted[v] {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // explain makes the recipe from a matching without differences. It matches the rest of the graph's tensors by their
@@ -45,7 +45,7 @@ func (t *Template) explain(m *matching, states []*state) error {
 	}
 	for _, into := range left {
 		if of := t.derivedFrom(into, m); of != nil {
-			return t.lacks(m, []*torch.Tensor{of}, into)
+			return t.lacks(m, []*statefile.Tensor{of}, into)
 		}
 	}
 	if err := t.missing(m, r, lacking, left, states); err != nil {
@@ -68,7 +68,7 @@ func (t *Template) explain(m *matching, states []*state) error {
 
 // sort adds the tensors of the state_dict that are not in the graph to the recipe, as far as they need not be there. It
 // returns the others.
-func (t *Template) sort(m *matching, r *Recipe, states []*state) (lacking []*torch.Tensor, err error) {
+func (t *Template) sort(m *matching, r *Recipe, states []*state) (lacking []*statefile.Tensor, err error) {
 	said, err := parsePatterns(t.Unused)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err
 	for _, bn := range bns {
 		statistic[bn.Mean], statistic[bn.Var] = true, true
 	}
-	ignored, lengths := make(map[string][]*torch.Tensor), make(map[int]bool) // by name; lengths of these names
+	ignored, lengths := make(map[string][]*statefile.Tensor), make(map[int]bool) // by name; lengths of these names
 	for _, g := range m.dict.Ignored {
 		if g.Tensor != nil {
 			ignored[g.Tensor.Short] = append(ignored[g.Tensor.Short], g.Tensor)
@@ -149,11 +149,11 @@ var numberedName = regexp.MustCompile(`^(val|onnx|_|/|[0-9])`)
 // find returns the tensor of the state_dict that has the elements of a tensor in the graph, in the same order or
 // transposed. It prefers tensors that are not in the graph under their own names. Elements that are all equal prove
 // nothing, because they may be equal to another tensor's by accident.
-func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, transposed bool, err error) {
+func (t *Template) find(into *onnxio.Tensor, m *matching) (found *statefile.Tensor, transposed bool, err error) {
 	if !telling(t.model, into) {
 		return nil, false, nil
 	}
-	var unnamed, named []*torch.Tensor
+	var unnamed, named []*statefile.Tensor
 	for _, x := range m.dict.Tensors {
 		if m.known[x] {
 			named = append(named, x)
@@ -162,7 +162,7 @@ func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, 
 		}
 	}
 	for _, x := range append(unnamed, named...) {
-		for _, as := range []*torch.Tensor{x, transposeOf(x)} {
+		for _, as := range []*statefile.Tensor{x, transposeOf(x)} {
 			if m.tried++; m.tried > maxTried {
 				return nil, false, &onnxio.Error{
 					Path: m.file.Path,
@@ -186,7 +186,7 @@ func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, 
 }
 
 // transposeOf returns the transpose of a matrix, nil for anything else.
-func transposeOf(x *torch.Tensor) *torch.Tensor {
+func transposeOf(x *statefile.Tensor) *statefile.Tensor {
 	if len(x.Shape) != 2 {
 		return nil
 	}
@@ -224,11 +224,11 @@ func plain(m *onnxio.Model, t *onnxio.Tensor) bool {
 
 // twin returns a tensor in the graph that x is tied to or equal to. An exporter may have merged the two, so they must
 // be equal in all checkpoints.
-func (m *matching) twin(x *torch.Tensor) *torch.Tensor {
+func (m *matching) twin(x *statefile.Tensor) *statefile.Tensor {
 	if m.tried += len(m.known); m.known[x] || m.tried > maxTried {
 		return nil
 	}
-	for _, same := range []func(a, b *torch.Tensor) bool{(*torch.Tensor).Tied, equal} {
+	for _, same := range []func(a, b *statefile.Tensor) bool{(*statefile.Tensor).Tied, equal} {
 		for _, o := range m.dict.Tensors {
 			if m.known[o] && same(x, o) {
 				return o
@@ -239,7 +239,7 @@ func (m *matching) twin(x *torch.Tensor) *torch.Tensor {
 }
 
 // alike reports whether two tensors of a state_dict are equal in all state_dicts.
-func alike(x, o *torch.Tensor, states []*state) bool {
+func alike(x, o *statefile.Tensor, states []*state) bool {
 	return !slices.ContainsFunc(states, func(s *state) bool {
 		a, b := s.byName[x.Short], s.byName[o.Short]
 		return a == nil || b == nil || !equal(a, b)
@@ -247,7 +247,7 @@ func alike(x, o *torch.Tensor, states []*state) bool {
 }
 
 // constantIn reports whether a tensor is the same in all of several state_dicts.
-func constantIn(x *torch.Tensor, states []*state) bool {
+func constantIn(x *statefile.Tensor, states []*state) bool {
 	return len(states) > 1 && !slices.ContainsFunc(states, func(s *state) bool {
 		o := s.byName[x.Short]
 		return o == nil || !equal(o, x)
@@ -256,7 +256,7 @@ func constantIn(x *torch.Tensor, states []*state) bool {
 
 // lacks returns the error for a graph without some tensors of a state_dict. The graph may hold instead something that
 // was computed from them.
-func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.Tensor) *onnxio.Error {
+func (t *Template) lacks(m *matching, lacking []*statefile.Tensor, instead *onnxio.Tensor) *onnxio.Error {
 	e := &onnxio.Error{Path: t.model.Path, Tensor: lacking[0].Name, Hint: keepTensors}
 	if isAdapter(lacking[0].Name) {
 		e.Hint = exportAdapter

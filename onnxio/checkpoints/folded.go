@@ -10,7 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // An exporter computes what depends on weights alone, such as exp(gain[0]), and keeps the number as a constant of the
@@ -101,7 +101,7 @@ var ofFormulas = []float64{math.Pi, 2 * math.Pi, math.E, math.Ln2, math.Ln10, 0.
 
 // A use is a number of the graph that was computed from a tensor.
 type use struct {
-	of       *torch.Tensor
+	of       *statefile.Tensor
 	constant string // where it is, and its value
 	how      string // the function of the tensor, or ""
 	path     string // of the checkpoint with that value, or ""
@@ -109,7 +109,7 @@ type use struct {
 
 // use returns the proof that the graph was computed from one of the tensors, or nil. The exporter may say it, or a constant
 // has the value of a function of the tensor in a checkpoint.
-func (t *Template) use(m *matching, lacking []*torch.Tensor, left []*onnxio.Tensor, states []*state) *use {
+func (t *Template) use(m *matching, lacking []*statefile.Tensor, left []*onnxio.Tensor, states []*state) *use {
 	declared := t.model.Declared()
 	s := &search{constants: t.constants(left)}
 	slices.SortFunc(s.constants, func(a, b constant) int { return cmp.Compare(a.value, b.value) })
@@ -172,13 +172,13 @@ func (s *search) proof() *use {
 }
 
 // tensor tries all functions of a tensor in one of the checkpoints.
-func (s *search) tensor(of *state, like *torch.Tensor) {
+func (s *search) tensor(of *state, like *statefile.Tensor) {
 	x := of.byName[like.Short]
 	if x == nil || x.Len() == 0 || x.Len() > mostElements {
 		return
 	}
-	p, raw := x.Piece(), make([]float32, x.Len())
-	p.DType.Float32s(raw, p.Stretch(0, x.Len()))
+	raw := make([]float32, x.Len())
+	x.DType.Float32s(raw, x.Stretch(0, x.Len()))
 	values := make([]float64, len(raw))
 	for i, v := range raw {
 		values[i] = float64(v)
@@ -203,7 +203,7 @@ func (s *search) tensor(of *state, like *torch.Tensor) {
 }
 
 // lines tries the functions of vectors on a whole tensor, and on its rows along each axis.
-func (s *search) lines(x *torch.Tensor, values []float64, at func(value, tolerance float64, how func() string)) {
+func (s *search) lines(x *statefile.Tensor, values []float64, at func(value, tolerance float64, how func() string)) {
 	along := func(length, step int, axis string) {
 		line, out := make([]float64, length), make([]float64, length)
 		for start := range values {
@@ -242,7 +242,7 @@ func sizeOfLog(name string) float64 {
 }
 
 // element names an element of a tensor.
-func element(x *torch.Tensor, i int) string {
+func element(x *statefile.Tensor, i int) string {
 	if len(x.Shape) == 0 {
 		return x.Short
 	}
@@ -255,7 +255,7 @@ func element(x *torch.Tensor, i int) string {
 }
 
 // value compares a value with all constants near it.
-func (s *search) value(value, tolerance float64, of *state, x *torch.Tensor, how func() string) {
+func (s *search) value(value, tolerance float64, of *state, x *statefile.Tensor, how func() string) {
 	if value != value || math.IsInf(value, 0) {
 		return
 	}

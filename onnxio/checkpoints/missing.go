@@ -9,7 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A MissingError is about tensors that differ between the checkpoints and that the graph does not have. If the network
@@ -65,11 +65,11 @@ func nameMatching(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
-func (p patterns) match(x *torch.Tensor) bool {
+func (p patterns) match(x *statefile.Tensor) bool {
 	return slices.ContainsFunc(p, func(of *regexp.Regexp) bool { return matches(of, x) })
 }
 
-func matches(of *regexp.Regexp, x *torch.Tensor) bool {
+func matches(of *regexp.Regexp, x *statefile.Tensor) bool {
 	for _, name := range []string{x.Short, x.Name} {
 		if of.MatchString(name) {
 			return true
@@ -91,7 +91,7 @@ func (t *Template) checkUnused(states []*state) error {
 	}
 	for i, of := range said {
 		if !slices.ContainsFunc(states, func(s *state) bool {
-			return slices.ContainsFunc(s.dict.All(), func(x *torch.Tensor) bool { return matches(of, x) })
+			return slices.ContainsFunc(s.dict.All(), func(x *statefile.Tensor) bool { return matches(of, x) })
 		}) {
 			return &UnusedError{fmt.Errorf("%s: no checkpoint has a tensor of this name", setting.Unused.With(quote(t.Unused[i:i+1]))),
 				setting.Line(setting.Inspect.Of(states[0].file.Path)) + " lists the tensors"}
@@ -130,7 +130,7 @@ func (e *UnusedError) Unwrap() error { return e.Err }
 
 // missing decides about the tensors that are not in the graph. It fails if the graph was computed from one of them, or if
 // nothing tells and the user has not said that they are unused.
-func (t *Template) missing(m *matching, r *Recipe, lacking []*torch.Tensor, left []*onnxio.Tensor, states []*state) error {
+func (t *Template) missing(m *matching, r *Recipe, lacking []*statefile.Tensor, left []*onnxio.Tensor, states []*state) error {
 	if len(lacking) == 0 {
 		return nil
 	}
@@ -146,7 +146,7 @@ func (t *Template) missing(m *matching, r *Recipe, lacking []*torch.Tensor, left
 	unsaid := slices.DeleteFunc(slices.Clone(lacking), said.match)
 	array := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return into.Len() > 1 })
 	weight := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return !plain(t.model, into) })
-	if len(states) == 1 && array < 0 && (weight < 0 || !slices.ContainsFunc(unsaid, func(x *torch.Tensor) bool { return x.Len() == 1 })) {
+	if len(states) == 1 && array < 0 && (weight < 0 || !slices.ContainsFunc(unsaid, func(x *statefile.Tensor) bool { return x.Len() == 1 })) {
 		for _, x := range unsaid { // nothing shows yet whether they change
 			r.Fixed[x.Short] = digest(x)
 		}
@@ -191,7 +191,7 @@ const asTensor = "in the network's code, take elements as tensors (gain[0]), not
 
 // ask returns the question whether the network uses tensors that change and that the graph does not have. instead is a
 // constant that may have been computed from them, or nil.
-func (t *Template) ask(m *matching, lacking []*torch.Tensor, left []*onnxio.Tensor, instead *onnxio.Tensor) error {
+func (t *Template) ask(m *matching, lacking []*statefile.Tensor, left []*onnxio.Tensor, instead *onnxio.Tensor) error {
 	e := t.lacks(m, lacking, instead)
 	constants := t.constants(left)
 	if instead == nil {
@@ -226,10 +226,10 @@ func firstOf(names []string) string {
 
 // patternsOf returns patterns for tensors that are not in the graph. A pattern stands for the outermost module of which the
 // graph has nothing.
-func (m *matching) patternsOf(lacking []*torch.Tensor) (list []string) {
+func (m *matching) patternsOf(lacking []*statefile.Tensor) (list []string) {
 	module := func(name string) string {
 		for i, c := range name {
-			if c == '.' && !slices.ContainsFunc(m.dict.Tensors, func(x *torch.Tensor) bool {
+			if c == '.' && !slices.ContainsFunc(m.dict.Tensors, func(x *statefile.Tensor) bool {
 				return m.known[x] && strings.HasPrefix(x.Short, name[:i+1])
 			}) {
 				return name[:i+1] + "*"
@@ -255,7 +255,7 @@ func (m *matching) patternsOf(lacking []*torch.Tensor) (list []string) {
 
 // copies returns the tensors of other networks in the state_dict that have the same tensors as the graph, such as a moving
 // average or a teacher. Such a network has at least half of the graph's tensors under other names, in several modules.
-func (m *matching) copies() map[*torch.Tensor]bool {
+func (m *matching) copies() map[*statefile.Tensor]bool {
 	prefix, first := "", true
 	for _, x := range m.dict.Tensors {
 		if !m.known[x] {
@@ -270,7 +270,7 @@ func (m *matching) copies() map[*torch.Tensor]bool {
 	}
 	// Some averages keep names without their dots.
 	plainName := func(name string) string { return strings.ReplaceAll(name, ".", "") }
-	known, modules := make(map[string]*torch.Tensor), make(map[string]bool)
+	known, modules := make(map[string]*statefile.Tensor), make(map[string]bool)
 	for _, x := range m.dict.Tensors {
 		if rest, ok := strings.CutPrefix(x.Short, prefix); ok && m.known[x] {
 			known[plainName(rest)] = x
@@ -280,7 +280,7 @@ func (m *matching) copies() map[*torch.Tensor]bool {
 	if len(modules) < 2 {
 		return nil
 	}
-	of := make(map[string][]*torch.Tensor)
+	of := make(map[string][]*statefile.Tensor)
 	for _, x := range m.dict.Tensors {
 		for i, c := range x.Short {
 			if o := known[plainName(x.Short[i+1:])]; c == '.' && !m.known[x] && o != nil && slices.Equal(o.Shape, x.Shape) {
@@ -288,7 +288,7 @@ func (m *matching) copies() map[*torch.Tensor]bool {
 			}
 		}
 	}
-	found := make(map[*torch.Tensor]bool)
+	found := make(map[*statefile.Tensor]bool)
 	for _, tensors := range of {
 		if 2*len(tensors) >= len(known) {
 			for _, x := range tensors {

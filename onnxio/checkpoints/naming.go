@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A naming maps the state_dict's name of a tensor to the graph's name. In either file, wrappers with unknown
@@ -103,7 +103,7 @@ func commonEnd(a, b string) string {
 }
 
 // unmerge returns m with separate tensors for those of the state_dict that the exporter merged with others.
-func unmerge(m *onnxio.Model, n naming, tensors []*torch.Tensor) (*onnxio.Model, error) {
+func unmerge(m *onnxio.Model, n naming, tensors []*statefile.Tensor) (*onnxio.Model, error) {
 	merged := m.Merged()
 	var names []string
 	for _, x := range tensors {

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // Open opens checkpoints: ONNX files, and files of PyTorch, which are read against t. t may be nil if there are no
@@ -93,57 +93,32 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	return models, nil
 }
 
-// openOne opens a checkpoint: a model, or a state to be read against t. It maps a file once, and its first bytes say what it is.
+// openOne opens a checkpoint: a model, or a state to be read against t. If a file begins like neither, but has the name of a file of
+// state_dicts, the error is about these.
 func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
-	if t != nil && t.Opened[path] != nil {
-		f := t.Opened[path]
-		delete(t.Opened, path)
-		for _, m := range f.Mappings() {
-			if err := refuseOwn(m); err != nil {
-				f.Close()
-				return nil, nil, err
-			}
+	if !statefile.Is(path) {
+		m, err := onnxio.Open(path)
+		if errors.As(err, new(*onnxio.Error)) && slices.Contains(Suffixes, strings.ToLower(filepath.Ext(path))) {
+			_, why := statefile.Open(path)
+			return nil, nil, cmp.Or(why, err)
 		}
-		s, err := openState(f, t.StateDict)
-		return nil, s, err
-	}
-	var content *weights.Mapping // of a file; a folder of shards has several
-	if !torch.Several(path) {
-		var err error
-		if content, err = weights.Map(path); err != nil {
-			return nil, nil, err
-		}
-		if !torch.Begins(content.Data) {
-			m, err := openModel(content)
-			return m, nil, err
-		}
+		return m, nil, err
 	}
 	if t == nil {
-		if content != nil {
-			content.Close()
-		}
 		return nil, nil, &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
 			Hint: "export the network once, and say where the graph is: " +
 				setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
 	}
-	f, err := openTorch(path, content)
-	if err != nil {
-		return nil, nil, err
+	f := t.Opened[path]
+	if f == nil {
+		var err error
+		if f, err = statefile.Open(path); err != nil {
+			return nil, nil, err
+		}
 	}
+	delete(t.Opened, path)
 	s, err := openState(f, t.StateDict)
 	return nil, s, err
-}
-
-// openModel opens a file that does not begin like a file of PyTorch. If it is no model either, but has the name of a
-// PyTorch checkpoint, the error is that of package torch.
-func openModel(content *weights.Mapping) (*onnxio.Model, error) {
-	path := content.Path
-	m, err := onnxio.OpenMapped(content)
-	if err != nil && slices.Contains(Suffixes, strings.ToLower(filepath.Ext(path))) {
-		_, why := torch.Open(path)
-		return nil, cmp.Or(why, err)
-	}
-	return m, err
 }
 
 // Suffixes are the usual endings of the names of PyTorch's checkpoints.
@@ -175,13 +150,13 @@ func (s *state) mostly() string {
 
 // A state is an open file and the state_dict to be read from it.
 type state struct {
-	file   *torch.File
-	dict   *torch.StateDict
-	byName map[string]*torch.Tensor // by the names without the parts that wrappers add
+	file   *statefile.File
+	dict   *statefile.StateDict
+	byName map[string]*statefile.Tensor // by the names without the parts that wrappers add
 }
 
 // openState returns the state under a key of a file. After an error the file is closed.
-func openState(f *torch.File, key string) (*state, error) {
+func openState(f *statefile.File, key string) (*state, error) {
 	sd, err := f.StateDict(key)
 	if found := f.StateDicts(); err != nil && sd == nil && len(found) == 1 && found[0].Key == "" {
 		sd, err = f.StateDict("") // the file holds only a state_dict
@@ -211,7 +186,7 @@ func openState(f *torch.File, key string) (*state, error) {
 }
 
 // whichMoved says which of several state_dicts to take.
-func whichMoved(found []*torch.StateDict) string {
+func whichMoved(found []*statefile.StateDict) string {
 	which := "SWAG is about the weights that SGD moved, not about their moving average (EMA)"
 	for _, sd := range found {
 		if a := sd.Average(); a.Iterate != "" {
@@ -255,7 +230,7 @@ func (t *Template) waysInto(s *state) string {
 
 // networks returns the networks that a state_dict holds under names of their own. Each has the weights of the graph, in contrast
 // to the halves of one network.
-func (t *Template) networks(f *torch.File, sd *torch.StateDict) (parts []*torch.StateDict) {
+func (t *Template) networks(f *statefile.File, sd *statefile.StateDict) (parts []*statefile.StateDict) {
 	for _, key := range sd.NetworkKeys() {
 		if part, err := f.StateDict(key); err == nil && t.fits(part) {
 			parts = append(parts, part)
@@ -265,7 +240,7 @@ func (t *Template) networks(f *torch.File, sd *torch.StateDict) (parts []*torch.
 }
 
 // fits reports whether a state_dict has tensors as long as nearly all those of the graph.
-func (t *Template) fits(sd *torch.StateDict) bool {
+func (t *Template) fits(sd *statefile.StateDict) bool {
 	lengths := make(map[int64]int)
 	for _, x := range sd.Tensors {
 		lengths[x.Len()]++
@@ -281,29 +256,8 @@ func (t *Template) fits(sd *torch.StateDict) bool {
 	return 10*found >= 9*all
 }
 
-// openTorch opens a file or folder of PyTorch. content is that of a file.
-func openTorch(path string, content *weights.Mapping) (*torch.File, error) {
-	if content == nil {
-		return torch.Open(path)
-	}
-	if err := refuseOwn(content); err != nil {
-		content.Close()
-		return nil, err
-	}
-	return torch.OpenMapped(content)
-}
-
-// refuseOwn fails for a file that swagwrap wrote, which is in the format safetensors too.
-func refuseOwn(m *weights.Mapping) error {
-	st, err := weights.ParseSafetensors(m.Path, m.Data)
-	if err != nil || !strings.HasPrefix(st.Metadata["kind"], "swagwrap.") {
-		return nil
-	}
-	return &onnxio.Error{Path: m.Path, What: "a " + st.Metadata["kind"] + ", want a checkpoint"}
-}
-
-func newState(f *torch.File, sd *torch.StateDict) *state {
-	s := &state{f, sd, make(map[string]*torch.Tensor, len(sd.Tensors))}
+func newState(f *statefile.File, sd *statefile.StateDict) *state {
+	s := &state{f, sd, make(map[string]*statefile.Tensor, len(sd.Tensors))}
 	for _, t := range sd.Tensors {
 		s.byName[t.Short] = t
 	}
@@ -311,7 +265,7 @@ func newState(f *torch.File, sd *torch.StateDict) *state {
 }
 
 // statesOf returns all readable state_dicts in a file, and before each the networks that it holds under names of their own.
-func (t *Template) statesOf(f *torch.File) (out []*state) {
+func (t *Template) statesOf(f *statefile.File) (out []*state) {
 	for _, sd := range f.StateDicts() {
 		if sd.Err() != nil {
 			continue
@@ -324,7 +278,7 @@ func (t *Template) statesOf(f *torch.File) (out []*state) {
 }
 
 // equal compares two tensors of a state_dict.
-func equal(a, b *torch.Tensor) bool {
+func equal(a, b *statefile.Tensor) bool {
 	return a.Tied(b) || a.Len() == b.Len() && a.DType == b.DType &&
-		sameStretches(a.Len(), a.Piece().Stretch, b.Piece().Stretch, bytes.Equal)
+		sameStretches(a.Len(), a.Stretch, b.Stretch, bytes.Equal)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // prove finds the recipe, if there is none yet. It looks for a state_dict with the graph's own elements, which shows
@@ -22,7 +22,7 @@ func (t *Template) prove(states []*state) error {
 		return nil
 	}
 	p := &proof{t: t, states: states, exported: t.model, namings: findNamings(states[0], namesOf(t.model))}
-	if t.Proof != "" && !torch.Is(t.Proof) {
+	if t.Proof != "" && !statefile.Is(t.Proof) {
 		return p.template(t.Proof)
 	}
 	if t.Proof != "" {
@@ -39,7 +39,7 @@ func (t *Template) prove(states []*state) error {
 		}
 	}
 	for _, path := range t.Others {
-		if torch.Is(path) {
+		if statefile.Is(path) {
 			if err := p.neighbour(path); err != nil || t.recipe != nil {
 				return err
 			}
@@ -66,7 +66,7 @@ type proof struct {
 
 // file tries all state_dicts of a file.
 func (p *proof) file(path string) error {
-	f, err := torch.Open(path)
+	f, err := statefile.Open(path)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (p *proof) neighbour(path string) error {
 // nameless returns the error for a list of tensors without names, such as the average of torch_ema, or nil. Its tensors are
 // called by their places.
 func nameless(s *state) error {
-	if len(s.dict.Tensors) == 0 || slices.ContainsFunc(s.dict.Tensors, func(x *torch.Tensor) bool {
+	if len(s.dict.Tensors) == 0 || slices.ContainsFunc(s.dict.Tensors, func(x *statefile.Tensor) bool {
 		return strings.Trim(x.Short, "0123456789") != ""
 	}) {
 		return nil
@@ -191,10 +191,10 @@ func (s *state) same(o *state) bool { return s.dict == o.dict }
 type matching struct {
 	*state
 	from  map[*onnxio.Tensor]Source
-	known map[*torch.Tensor]bool // those that are in the graph
-	other []*onnxio.Tensor       // tensors that have other elements in the graph
-	names naming                 // with which they were paired
-	tried int                    // comparisons of tensors without a common name
+	known map[*statefile.Tensor]bool // those that are in the graph
+	other []*onnxio.Tensor           // tensors that have other elements in the graph
+	names naming                     // with which they were paired
+	tried int                        // comparisons of tensors without a common name
 }
 
 // maxTried bounds these comparisons: a network has a few thousand tensors.
@@ -202,7 +202,7 @@ const maxTried = 1 << 22
 
 // byName pairs the tensors of the same name, and compares their elements if wanted.
 func (t *Template) byName(s *state, names naming, compare bool) (*matching, error) {
-	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, names, 0}
+	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*statefile.Tensor]bool), nil, names, 0}
 	graph, unreleased := namesOf(t.model), weights.Unreleased{}
 	for _, x := range s.dict.Tensors {
 		into := graph[names.graph(x.Short)]
@@ -231,7 +231,7 @@ func (t *Template) byName(s *state, names naming, compare bool) (*matching, erro
 	return m, nil
 }
 
-func (m *matching) pair(into *onnxio.Tensor, x *torch.Tensor, transposed bool) {
+func (m *matching) pair(into *onnxio.Tensor, x *statefile.Tensor, transposed bool) {
 	source := Source{Tensor: into.Name, Transposed: transposed}
 	if x.Short != into.Name {
 		source.From = x.Short
@@ -240,11 +240,11 @@ func (m *matching) pair(into *onnxio.Tensor, x *torch.Tensor, transposed bool) {
 }
 
 // holds reports whether a tensor of the graph has the elements of x.
-func (t *Template) holds(into *onnxio.Tensor, x *torch.Tensor, s *state) (bool, error) {
+func (t *Template) holds(into *onnxio.Tensor, x *statefile.Tensor, s *state) (bool, error) {
 	if err := t.model.Readable(into); err != nil {
 		return false, err
 	}
-	with, err := t.model.WithWeights(s.file.Path, nil, map[*onnxio.Tensor]weights.Piece{into: x.Piece()})
+	with, err := t.model.WithWeights(s.file.Path, nil, map[*onnxio.Tensor]weights.Piece{into: x.Piece})
 	return err == nil && sameButForZeros(t.model, with, into), err
 }
 
@@ -306,15 +306,13 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 }
 
 // reordered returns a tensor of the state_dict that differs from the graph's only by the order of its axes in the file, or nil.
-func (t *Template) reordered(m *matching) *torch.Tensor {
+func (t *Template) reordered(m *matching) *statefile.Tensor {
 	for _, into := range m.other {
 		x := m.byName[cmp.Or(m.from[into].From, into.Name)]
 		if x == nil || x.Len() == 0 || into.ElemType.DType() != x.DType || !telling(t.model, into) {
 			continue
 		}
-		first := make([]byte, x.DType.Size())
-		x.ReadBytes(first, 0)
-		if !bytes.Equal(first, t.model.Stretch(into, 0, 1)) { // it is the first in every order
+		if !bytes.Equal(x.Stretch(0, 1), t.model.Stretch(into, 0, 1)) { // it is the first in every order
 			continue
 		}
 		for as := range x.Orders() {

@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 func checkpoints(t *testing.T) []*onnxio.Model {
@@ -213,7 +213,7 @@ func TestManyTensors(t *testing.T) {
 	for i := range count {
 		d[fmt.Sprintf("my.net.layer%d.weight", i)] = array{shape: []int64{2, 2}, values: weights.Slice{float32(i), float32(i + 1), 1, 1}}
 	}
-	f, err := torch.Open(d.write(t, filepath.Join(t.TempDir(), "s.safetensors")))
+	f, err := statefile.Open(d.write(t, filepath.Join(t.TempDir(), "s.safetensors")))
 	if err != nil {
 		t.Fatal(err)
 	}

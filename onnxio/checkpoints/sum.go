@@ -12,7 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -77,7 +77,7 @@ func GivenOnce(a, b *onnxio.Model) string {
 // sharedData returns the hint for two models that refer to one data file, or "". A model of the onnx package refers to the data file
 // of its first save, whatever location the next save is given.
 func sharedData(a, b *onnxio.Model) string {
-	if a.Path == b.Path || torch.Is(a.Path) || torch.Is(b.Path) || filepath.Dir(a.Path) != filepath.Dir(b.Path) {
+	if a.Path == b.Path || statefile.Is(a.Path) || statefile.Is(b.Path) || filepath.Dir(a.Path) != filepath.Dir(b.Path) {
 		return ""
 	}
 	files := b.DataFiles()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A Template is the one exported graph that PyTorch's checkpoint files are read against. Tensors of a state_dict and
@@ -30,7 +30,7 @@ type Template struct {
 	// Trial says that files are only tried: tensors that fill nothing do not matter.
 	Trial bool
 	// Opened are open files by path. [Open] takes such a file, and removes it here, instead of opening the path.
-	Opened map[string]*torch.File
+	Opened map[string]*statefile.File
 
 	model  *onnxio.Model
 	recipe *Recipe           // nil until it is proved
@@ -148,7 +148,7 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 		if !sameShape(from.Shape, into.Shape) {
 			return nil, t.shapeError(s, from, into)
 		}
-		elements[into] = from.Piece()
+		elements[into] = from.Piece
 		known[source.from()] = true
 	}
 	if err := t.rest(s, known); err != nil {
@@ -179,7 +179,7 @@ func (s *state) strip(r *Recipe) {
 	if len(prefixes) != 1 {
 		return
 	}
-	short := make(map[string]*torch.Tensor, len(s.byName))
+	short := make(map[string]*statefile.Tensor, len(s.byName))
 	for name, x := range s.byName {
 		x.Short = strings.TrimPrefix(name, prefixes[0])
 		short[x.Short] = x
@@ -189,10 +189,10 @@ func (s *state) strip(r *Recipe) {
 
 // Counts are what the state_dict of a PyTorch checkpoint has counted.
 type Counts struct {
-	Batches int64         // of training, or −1 if they are unknown
-	Average torch.Average // what the file says of the weights as an average
+	Batches int64             // of training, or −1 if they are unknown
+	Average statefile.Average // what the file says of the weights as an average
 	// ScheduleFree is the mode of a schedule-free optimizer that moved the weights, or "".
-	ScheduleFree torch.ScheduleFree
+	ScheduleFree statefile.ScheduleFree
 	// Key is where the weights are: the state_dict's key, and the beginning of their names if it holds several networks. Others
 	// are where the file has other weights.
 	Key    string
@@ -277,15 +277,15 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 }
 
 // digest returns the SHA-256 of a tensor's elements, in hex.
-func digest(x *torch.Tensor) string {
-	h, p := sha256.New(), x.Piece()
+func digest(x *statefile.Tensor) string {
+	h := sha256.New()
 	for off, n := range stretches(x.Len()) {
-		h.Write(p.Stretch(off, n))
+		h.Write(x.Stretch(off, n))
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (t *Template) shapeError(s *state, from *torch.Tensor, into *onnxio.Tensor) error {
+func (t *Template) shapeError(s *state, from *statefile.Tensor, into *onnxio.Tensor) error {
 	return &onnxio.Error{
 		Path:   s.file.Path,
 		Tensor: from.Name,

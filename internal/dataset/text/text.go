@@ -1,7 +1,7 @@
 // Package text turns texts into the numbers of tokens that language models take, and cuts them into windows.
 //
-// A text is split into words of a vocabulary, as pytorch/examples does, into its characters, as nanoGPT does, or into the
-// tokens of a Hugging Face tokenizer.json. Documents are found by the headings of WikiText.
+// A text is split into words of a vocabulary, as pytorch/examples does, into its characters, as nanoGPT does, or by a
+// [Tokenizer]. Documents are found by the headings of WikiText.
 package text
 
 import (
@@ -26,6 +26,12 @@ type Tokens struct {
 	Document  []int32
 	Documents []string
 	Unknown   int // words that are not in the vocabulary
+}
+
+// A Tokenizer numbers texts as a file of a tokenizer says.
+type Tokenizer interface {
+	Encode(content []byte) (*Tokens, error)
+	Size() int // numbers up to the largest one
 }
 
 // Words that every vocabulary for a text has: the end of a line, and what stands for a word that is not in it.
@@ -54,7 +60,7 @@ func Encoder(vocabulary []string) (func(content []byte) (*Tokens, error), error)
 // does. The number of a word is its place in the vocabulary. Other words are <unk>. Without <unk> they are an error.
 func byWords(content []byte, vocabulary []string) (*Tokens, error) {
 	if !utf8.Valid(content) {
-		return nil, errUTF8
+		return nil, ErrUTF8
 	}
 	number := places(vocabulary)
 	end, known := number[EndOfLine]
@@ -79,7 +85,7 @@ func byWords(content []byte, vocabulary []string) (*Tokens, error) {
 			add(w, left[:length])
 			left = left[length:]
 		}
-		t.add(end, left)
+		t.Add(end, left)
 	})
 }
 
@@ -95,7 +101,7 @@ func IsCharacters(vocabulary []string) bool {
 // files that Python reads, unless the vocabulary has \r.
 func byCharacters(content []byte, vocabulary []string) (*Tokens, error) {
 	if !utf8.Valid(content) {
-		return nil, errUTF8
+		return nil, ErrUTF8
 	}
 	all, number := string(content), places(vocabulary)
 	if _, ok := number["\r"]; !ok {
@@ -114,7 +120,8 @@ func byCharacters(content []byte, vocabulary []string) (*Tokens, error) {
 	})
 }
 
-var errUTF8 = errors.New("not a text in UTF-8")
+// ErrUTF8 is the error of a file that is no text.
+var ErrUTF8 = errors.New("not a text in UTF-8")
 
 // places returns the place of each entry of a vocabulary.
 func places(vocabulary []string) map[string]int32 {
@@ -146,7 +153,7 @@ func numbered(all string, number map[string]int32, missing func(w string) error,
 		case failed == nil:
 			failed = missing(w)
 		}
-		t.add(id, of)
+		t.Add(id, of)
 	}
 	for line, rest, n := "", all, 1; rest != ""; n++ {
 		line, rest = cutLine(rest)
@@ -162,7 +169,8 @@ func numbered(all string, number map[string]int32, missing func(w string) error,
 	return t, nil
 }
 
-func (t *Tokens) add(id int32, of string) {
+// Add adds a token, and the text that it stands for.
+func (t *Tokens) Add(id int32, of string) {
 	t.IDs = append(t.IDs, id)
 	t.Characters, t.Bytes = append(t.Characters, int32(utf8.RuneCountInString(of))), append(t.Bytes, int32(len(of)))
 }
@@ -265,6 +273,20 @@ func (d *documents) number(t *Tokens) {
 			t.Document[i] = int32(k)
 		}
 	}
+}
+
+// FindDocuments finds the documents of a text whose tokens are known.
+func (t *Tokens) FindDocuments(content string) {
+	docs, token, begin := &documents{}, 0, int32(0)
+	for line, left, place := "", content, 0; left != ""; place += len(line) {
+		line, left = cutLine(left)
+		for token < len(t.IDs) && int(begin+t.Bytes[token]) <= place {
+			begin += t.Bytes[token]
+			token++
+		}
+		docs.line(line, token)
+	}
+	docs.number(t)
 }
 
 // FromIDs finds the documents of a text that is known as numbers of words or characters of a vocabulary only.

@@ -34,6 +34,8 @@ type Cutting struct {
 	Classes int `json:"-"`
 	// Grows says that states grow with each token. Then the context must be known.
 	Grows bool `json:"-"`
+	// Open reads the file Tokenizer.
+	Open func(content []byte) (Tokenizer, error) `json:"-"`
 }
 
 // ParseCutting parses words such as "rows=10 bptt=35 vocabulary=vocab.txt". See docs/reference.md.

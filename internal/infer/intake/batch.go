@@ -49,7 +49,7 @@ const (
 // Apart reports whether the graph proves that the examples of a batch do not depend on each other. No graph tells whether
 // the filling of short lists matters, nor what states do.
 func (r *Runner) Apart(s *Sample) bool {
-	return longest(s) < 0 && r.States() == nil && r.Skeleton().Apart(r.Output())
+	return longest(s) < 0 && r.States() == nil && r.Skeleton().Independent(r.Output())
 }
 
 // Dependence runs some examples in a batch, alone, at another place of the batch, and

@@ -6,7 +6,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -66,33 +65,19 @@ func (a *answers) String() string {
 		report.Percent(a.Coverage, 1), 100*calibrate.RiskConfidence, report.Percent(a.bound, 1))
 }
 
-func (a *answers) table() *report.Table {
-	t := report.NewTable(report.Column{Header: "answers"}, report.Column{Header: "rows", Align: report.Decimal},
-		report.Column{Header: "answered", Align: report.Decimal}, report.Column{
-			Header: "wrong of them [95 %]",
-			Align:  report.Decimal,
-		})
-	for _, r := range a.rows {
-		wrong := ""
-		if !math.IsNaN(r.risk) {
-			w := chance.Wilson(r.risk, int(math.Round(r.coverage*float64(r.n))))
-			wrong = fmt.Sprintf("%s [%s, %s]", report.Percent(r.risk, 2), report.Percent(w.Low, 2), report.Percent(w.High, 2))
-		}
-		t.Row(r.name, report.Thousands(r.n), report.Percent(r.coverage, 1), wrong)
-	}
-	t.Note("the guarantee is for new rows like these, drawn independently (Geifman & El-Yaniv 2017)")
-	return t
+func (a *answers) section() study.Section {
+	return study.Section{Rows: study.Rows(a.rows, answered.row), Notes: []string{
+		"the guarantee is for new rows like these, drawn independently (Geifman & El-Yaniv 2017)",
+	}}
 }
 
-func (k *Result) answersJSON() any {
-	a, s := k.answers, k.study
-	rows := []study.Object{}
-	for _, r := range a.rows {
-		rows = append(rows, study.Fields("name", r.name, "rows", r.n, "answered", r.coverage, "wrong", study.Finite(r.risk)))
+func (r answered) row() study.Row {
+	wrong := ""
+	if !math.IsNaN(r.risk) {
+		w := chance.Wilson(r.risk, int(math.Round(r.coverage*float64(r.n))))
+		wrong = fmt.Sprintf("%s [%s, %s]", report.Percent(r.risk, 2), report.Percent(w.Low, 2), report.Percent(w.High, 2))
 	}
-	return study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", s.Fit.Task.About().Name,
-		"method", s.Method,
-		"threshold", &Threshold{a.Threshold, s.Criterion.String()}, "rows", s.Fit.Len(), "answers", rows,
-		"predictions", study.Fields("path", s.Fit.Path, "sha256", s.Fit.SHA256, "from", s.Fit.From, "rows", s.Fit.Len(), "left_out",
-			s.Fit.LeftOut))
+	return study.Row{study.Name("name", "answers", r.name), study.Count("rows", "rows", r.n),
+		study.Number("answered", "answered", r.coverage, report.Percent(r.coverage, 1)),
+		study.Number("wrong", "wrong of them [95 %]", r.risk, wrong)}
 }

@@ -35,10 +35,10 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("%+v, want %d answered, %d of them wrong", r, answered, wrong)
 	}
 	var text bytes.Buffer
-	if err := k.Tables()[0].WriteText(&text, report.Screen{Verbose: true}); err != nil || !bytes.Contains(text.Bytes(), []byte("chosen on  2,000")) {
+	if err := k.Show().Tables()[0].WriteText(&text, report.Screen{Verbose: true}); err != nil || !bytes.Contains(text.Bytes(), []byte("chosen on  2,000")) {
 		t.Errorf("%s, %v", &text, err)
 	}
-	js, err := json.Marshal(k.JSON())
+	js, err := json.Marshal(k.Show().JSON)
 	var got struct {
 		Threshold Threshold
 		Answers   []struct{ Answered, Wrong float64 }

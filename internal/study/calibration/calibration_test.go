@@ -222,7 +222,7 @@ func TestOutputs(t *testing.T) {
 	} {
 		p := read(t, tt.file, tt.of)
 		k := fitted(t, Study{Method: tt.method, Folds: 2, Seed: 1, Fit: p})
-		js, err := json.Marshal(k.JSON())
+		js, err := json.Marshal(k.Show().JSON)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -244,7 +244,7 @@ func TestTable(t *testing.T) {
 	k := run(t, Study{Method: task.ByTemperature, Folds: 5, Seed: 1, Fit: fit, Test: test})
 	for _, width := range []int{80, 120} {
 		var b strings.Builder
-		if err := k.Tables()[0].WriteText(&b, report.Screen{Width: width, Terminal: true, Verbose: true}); err != nil {
+		if err := k.Show().Tables()[0].WriteText(&b, report.Screen{Width: width, Terminal: true, Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
@@ -254,7 +254,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := k.Tables()[0].WriteText(&b, report.Screen{Verbose: true}); err != nil {
+	if err := k.Show().Tables()[0].WriteText(&b, report.Screen{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
@@ -322,7 +322,7 @@ func TestWarnings(t *testing.T) {
 		c.scaling.Folds, c.scaling.Seed = 2, 1
 		k := run(t, c.scaling)
 		var b strings.Builder
-		if err := k.Tables()[0].WriteText(&b, report.Screen{Verbose: true}); err != nil {
+		if err := k.Show().Tables()[0].WriteText(&b, report.Screen{Verbose: true}); err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(k.warnings, func(w string) bool { return strings.Contains(w, c.want) })
@@ -383,7 +383,7 @@ func TestJSON(t *testing.T) {
 	test, _ := drawn(t, 2, 400, 2, false)
 	ruleOut(test, 0)
 	k := run(t, Study{Method: task.ByTemperature, Folds: 2, Seed: 7, Fit: fit, Test: test})
-	js, err := json.Marshal(k.JSON())
+	js, err := json.Marshal(k.Show().JSON)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -113,7 +112,7 @@ func (r *replacement) into(row []float64, i int) {
 // expectedStored is Expected for pixels and tokens.
 func (k *Result) expectedStored() (*expect.Validation, error) {
 	p := k.study.Fit
-	confidences := dense.NewConfidences(p.Task)
+	confidences := task.NewConfidences(p.Task)
 	if confidences == nil {
 		return nil, nil
 	}
@@ -145,9 +144,9 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 		return nil, err
 	}
 	var all []expect.Seen
-	reading := dense.Reading{NoMaps: true}
+	reading := task.Reading{NoMaps: true}
 	err = calibrated(func(i int, outcome []float64, label truth.Truth) error {
-		if err := dense.Read(p.Task, &reading, want, task.Average{Outcome: outcome}, label); err != nil {
+		if err := task.Read(p.Task, &reading, want, task.Average{Outcome: outcome}, label); err != nil {
 			return err
 		}
 		mutual.into(reading.Values, i)

@@ -8,7 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -191,7 +190,7 @@ func (k *Result) testPositions(d *guarantee.Decider, t task.Task) error {
 	row := make([]float64, at)
 	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label truth.Truth) error {
 		d.Begin(i, "")
-		t.(task.Positioned).EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+		task.EachKnown(t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
 			d.Position(row, one)
 			return nil
 		})
@@ -212,12 +211,9 @@ func (k *Result) Guarantee() *guarantee.Guarantee {
 	return g
 }
 
-// promiseTable shows the promise.
-func (k *Result) promiseTable() *report.Table {
+// promised shows the promise.
+func (k *Result) promised() (s study.Section) {
 	c := k.Coverage
-	t := report.NewTable(report.Column{Header: "promise"}, report.Column{Header: "examples", Align: report.Decimal},
-		report.Column{Header: "threshold", Align: report.Decimal})
-	shown := 0
 	for _, e := range c.Cells {
 		for i, q := range e.Thresholds {
 			name := "all"
@@ -233,21 +229,21 @@ func (k *Result) promiseTable() *report.Table {
 			if q != nil {
 				value = report.Fixed(*q, 4)
 			}
-			if shown++; shown <= 30 {
-				t.Row(name, report.Thousands(e.Examples[i]), value)
-			}
+			s.Rows = append(s.Rows, study.Row{study.Shown("promise", name).Aligned(report.Left), study.Shown("examples", report.Thousands(e.Examples[i])),
+				study.Shown("threshold", value)})
 		}
 	}
-	if shown > 30 {
-		t.Note(fmt.Sprintf("and %s more", report.Thousands(shown-30)))
+	if more := len(s.Rows) - 30; more > 0 {
+		s.Rows = s.Rows[:30]
+		s.Note(fmt.Sprintf("and %s more", report.Thousands(more)))
 	}
-	t.Note(c.Promise(k.study.Fit.Task) + ". It holds for examples from the same source as these (docs/guarantees.md)")
+	s.Note(c.Promise(k.study.Fit.Task) + ". It holds for examples from the same source as these (docs/guarantees.md)")
 	if k.Fitted == nil { // otherwise another table shows them
 		for _, w := range k.warnings {
-			t.Warn("* " + w)
+			s.Warn("* " + w)
 		}
 	}
-	return t
+	return s
 }
 
 // describeCoverage returns the promise as a sentence.
@@ -265,18 +261,6 @@ func (k *Result) describeCoverage() string {
 		text += "; test: " + strange
 	}
 	return text
-}
-
-// promiseJSON returns what was chosen, for a file without an ensemble.
-func (k *Result) promiseJSON() study.Object {
-	f := k.study.Fit
-	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name,
-		"method", k.study.Method, "size", f.Task.About().Size)
-	if k.Fitted != nil {
-		out = append(out, fields(k.Fitted)[1:]...)
-	}
-	return append(out, study.Fields("guarantee", k.Guarantee(), "realised", k.realised.Finish(false), "warnings",
-		append([]string{}, k.warnings...))...)
 }
 
 // Names returns the names of the examples: the column path, which score writes. They are nil for arrays, and for a table

@@ -242,56 +242,63 @@ func metric(t task.Task, key string) task.Metric {
 	return all[slices.IndexFunc(all, func(m task.Metric) bool { return m.Key == key })]
 }
 
-// Tables show the scores and the warnings. Two classes have a second table, of their decisions.
-func (k *Result) Tables() []*report.Table {
-	if k.Coverage != nil {
-		own := *k
-		own.Coverage = nil
-		if k.Fitted == nil && k.answers == nil {
-			return []*report.Table{k.promiseTable()}
-		}
-		return append(own.Tables(), k.promiseTable())
-	}
+// Show returns the figures for tables, and all of them, unrounded, for JSON.
+func (k *Result) Show() *study.Document {
+	d := &study.Document{JSON: k.all()}
 	if k.answers != nil {
-		return []*report.Table{k.answers.table()}
+		d.Sections = append(d.Sections, k.answers.section())
+	} else if k.Fitted != nil || k.Coverage == nil {
+		d.Sections = append(d.Sections, k.scores(), k.decisions())
 	}
-	main, decisions := k.columns()
-	t := k.table("rows", main, true)
-	if note := k.study.by().Note; note != "" {
-		t.Note(note)
+	if k.Coverage != nil {
+		d.Sections = append(d.Sections, k.promised())
 	}
+	return d
+}
+
+// scores shows the scores and the warnings.
+func (k *Result) scores() study.Section {
+	main, _ := k.columns()
+	s := study.Section{Columns: append(columnsOf(main), study.Column{Key: differenceKey}), Rows: study.Rows(k.rows, k.row)}
+	s.Note(k.study.by().Note)
 	for _, m := range main {
-		if m.Key == "ece_equal_width_15" {
-			t.Note("ECE in 20 bins of equal mass; in 15 bins of equal width, as most papers quote it (Guo et al. 2017)")
-		}
-		if m.Key == "set_size" {
-			t.Note("set size: mean number of classes in sets (APS) of a level above the accuracy")
-		}
-		if m.Key == "map" {
-			t.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of " +
+		switch m.Key {
+		case "ece_equal_width_15":
+			s.Note("ECE in 20 bins of equal mass; in 15 bins of equal width, as most papers quote it (Guo et al. 2017)")
+		case "set_size":
+			s.Note("set size: mean number of classes in sets (APS) of a level above the accuracy")
+		case "map":
+			s.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of " +
 				"examples that different fits have scaled")
 		}
 	}
 	for _, w := range k.warnings {
-		t.Warn("* " + w)
+		s.Warn("* " + w)
 	}
-	if len(decisions) == 0 {
-		return []*report.Table{t}
-	}
-	d := k.table("class 1", decisions, false)
-	if k.Threshold == nil {
-		d.Note("class 1 is predicted where its probability is 0.5 or more (" + setting.Threshold.String() + " chooses another)")
-	} else {
-		d.Note(fmt.Sprintf("by the %s; predictions as saved, or at 0.5, by 0.5. Cross-fitted, each row is decided by a threshold that "+
-			"was chosen without it", k.Threshold))
-	}
-	return []*report.Table{t, d}
+	return s
 }
 
-func (k *Result) table(first string, metrics []task.Metric, differences bool) *report.Table {
-	columns := []report.Column{{Header: first}}
+// decisions shows the decisions of two classes.
+func (k *Result) decisions() (s study.Section) {
+	_, decisions := k.columns()
+	if len(decisions) == 0 {
+		return s
+	}
+	s = study.Section{First: "class 1", Columns: columnsOf(decisions), Rows: study.Rows(k.rows, k.row)}
+	if k.Threshold == nil {
+		s.Note("class 1 is predicted where its probability is 0.5 or more (" + setting.Threshold.String() + " chooses another)")
+	} else {
+		s.Note(fmt.Sprintf("by the %s; predictions as saved, or at 0.5, by 0.5. Cross-fitted, each row is decided by a threshold that "+
+			"was chosen without it", k.Threshold))
+	}
+	return s
+}
+
+// columnsOf returns the columns for names and metrics.
+func columnsOf(metrics []task.Metric) []study.Column {
+	columns := study.Keys("name")
 	for i, m := range metrics {
-		c := report.Column{Header: m.Header, Align: report.Decimal}
+		c := study.Column{Key: m.Key}
 		switch {
 		case m.Further:
 			c.Optional = 2 + i
@@ -300,43 +307,50 @@ func (k *Result) table(first string, metrics []task.Metric, differences bool) *r
 		}
 		columns = append(columns, c)
 	}
-	differences = differences && slices.ContainsFunc(k.rows, func(r row) bool { return r.difference != nil })
-	if differences {
-		columns = append(columns, report.Column{Header: "NLL − NLL as saved [95 %]", Align: report.Decimal, Empty: " "})
-	}
-	t := report.NewTable(columns...)
-	for _, r := range k.rows {
-		cells := []string{r.name}
-		for _, m := range metrics {
-			if v, ok := r.values[m.Key]; ok && v == v {
-				cells = append(cells, study.Cell(task.Score{Metric: m, Value: v}))
-			} else {
-				cells = append(cells, "")
-			}
-		}
-		if d := r.difference; d != nil && differences {
-			cells = append(cells, report.Signed(d.Mean, 4)+" "+report.Interval(d.Low, d.High, 4))
-		}
-		t.Row(cells...)
-	}
-	return t
+	return columns
 }
 
-// JSON returns all numbers, unrounded. Numbers that are not finite become null.
-func (k *Result) JSON() any {
-	if k.Coverage != nil {
-		return k.promiseJSON()
+const differenceKey = "nll_difference_interval"
+
+// row returns the figures of predictions.
+func (k *Result) row(r row) study.Row {
+	out := study.Row{study.Name("name", "rows", r.name)}
+	for _, m := range slices.Concat(k.columns()) {
+		v, ok := r.values[m.Key]
+		cell := study.Number(m.Key, m.Header, v, study.Format(task.Score{Metric: m, Value: v}))
+		if !ok || v != v {
+			cell.Text = ""
+		}
+		out = append(out, cell)
 	}
-	if k.answers != nil {
-		return k.answersJSON()
+	if d := r.difference; d != nil {
+		cell := study.Difference(differenceKey, "NLL − NLL as saved [95 %]", [2]float64{d.Low, d.High}, *d).Blank()
+		cell.Hidden = study.Finite(d.Low) == nil || study.Finite(d.High) == nil
+		out = append(out, cell)
 	}
+	return out
+}
+
+// all returns all figures. Numbers that are not finite become null.
+func (k *Result) all() study.Row {
 	s, f := k.study, k.study.Fit
 	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name,
 		"method", s.Method)
 	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
+	from := study.Fields("path", f.Path, "sha256", f.SHA256, "from", f.From, "rows", f.Len(), "left_out", f.LeftOut)
+	if a := k.answers; a != nil && k.Coverage == nil {
+		add("threshold", &Threshold{a.Threshold, s.Criterion.String()}, "rows", f.Len(), "answers", study.Rows(a.rows, answered.row),
+			"predictions", from)
+		return out
+	}
 	add("size", f.Task.About().Size)
 	if k.Fitted != nil {
 		out = append(out, fields(k.Fitted)[1:]...) // the method stands above
+	}
+	warnings := append([]string{}, k.warnings...)
+	if k.Coverage != nil {
+		add("guarantee", k.Guarantee(), "realised", k.realised.Finish(false), "warnings", warnings)
+		return out
 	}
 	if s.by().Completes {
 		add("fitted_by", map[bool]string{true: "members", false: "moments"}[f.Members > 0])
@@ -345,35 +359,22 @@ func (k *Result) JSON() any {
 		add("threshold", k.Threshold)
 	}
 	worth := k.worth()
-	add("rows", f.Len(), "predictions", study.Fields("path", f.Path, "sha256", f.SHA256, "from", f.From, "rows", f.Len(), "left_out",
-		f.LeftOut, "members", f.Members),
+	add("rows", f.Len(), "predictions", append(from, study.Fields("members", f.Members)...),
 		worth+"_before", study.Finite(k.before), worth+"_cross_fitted", study.Finite(k.crossed), worth+"_after", study.Finite(k.after),
 		"folds", s.Folds, "seed", s.Seed)
-	main, decisions := k.columns()
-	lines := []study.Object{}
-	for _, row := range k.rows {
-		line := study.Fields("name", row.name)
-		for _, m := range slices.Concat(main, decisions) {
-			line = append(line, study.Fields(m.Key, study.Finite(row.values[m.Key]))...)
-		}
-		if d := row.difference; d != nil && study.Finite(d.Low) != nil && study.Finite(d.High) != nil {
-			line = append(line, study.Fields("nll_difference_interval", [2]float64{d.Low, d.High})...)
-		}
-		lines = append(lines, line)
-	}
 	if of := task.ECEOf(f.Task); of != "" {
 		add("ece_of", of)
 	}
-	add("scores", lines, "warnings", append([]string{}, k.warnings...))
+	add("scores", study.Rows(k.rows, k.row), "warnings", warnings)
 	return out
 }
 
 // fields returns the fields of a calibration that its method uses, in their order.
-func fields(c *task.Calibration) (out study.Object) {
+func fields(c *task.Calibration) (out study.Row) {
 	v := reflect.ValueOf(*c)
 	for i := range v.NumField() {
 		if key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ","); key != "-" && !v.Field(i).IsZero() {
-			out = append(out, study.Field{Key: key, Value: v.Field(i).Interface()})
+			out = append(out, study.Cell{Key: key, Value: v.Field(i).Interface()})
 		}
 	}
 	return out

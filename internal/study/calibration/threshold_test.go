@@ -61,7 +61,7 @@ func TestThreshold(t *testing.T) {
 		last := k.rows[3].values
 		if last["sensitivity"] != d.Sensitivity() || last["specificity"] != d.Specificity() || last["precision"] != d.Precision() || last["f1"] != d.F1() ||
 			math.Abs(last["auroc"]-detect.AUROC(in, out)) > 1e-12 || math.Abs(last["average_precision"]-detect.AUPR(in, out)) > 1e-12 {
-			t.Errorf("%s: %s", method, text(t, k.JSON()))
+			t.Errorf("%s: %s", method, text(t, k.Show().JSON))
 		}
 		// Each of the 5 folds has a threshold from 320 rows. Its recall is near 0.9, but differs from that of all rows.
 		if crossed := k.rows[1].values["sensitivity"]; crossed == want.Sensitivity() || math.Abs(crossed-0.9) > 0.05 {
@@ -71,7 +71,7 @@ func TestThreshold(t *testing.T) {
 			t.Errorf("%s: as saved %v", method, saved)
 		}
 		var b bytes.Buffer
-		if err := k.Tables()[1].WriteText(&b, report.Screen{Verbose: true}); err != nil || !strings.Contains(b.String(), "by recall=0.9") {
+		if err := k.Show().Tables()[1].WriteText(&b, report.Screen{Verbose: true}); err != nil || !strings.Contains(b.String(), "by recall=0.9") {
 			t.Errorf("%v:\n%s", err, b.String())
 		}
 		if !strings.Contains(k.Describe(), "threshold 0.") {
@@ -94,8 +94,8 @@ func text(t *testing.T, v any) string {
 func TestThresholdGiven(t *testing.T) {
 	s := Study{Method: None, Folds: 2, Seed: 1, Fit: pairs(t, 50, 3), Threshold: 0.3}
 	k, err := s.run()
-	if err != nil || k.Threshold.Value != 0.3 || strings.Contains(text(t, k.JSON()), "criterion") || k.rows[1].values["sensitivity"] < k.rows[0].values["sensitivity"] {
-		t.Errorf("%s, %v", text(t, k.JSON()), err)
+	if err != nil || k.Threshold.Value != 0.3 || strings.Contains(text(t, k.Show().JSON), "criterion") || k.rows[1].values["sensitivity"] < k.rows[0].values["sensitivity"] {
+		t.Errorf("%s, %v", text(t, k.Show().JSON), err)
 	}
 	s.Method, s.Fit = task.ByTemperature, of(t, []float64{1, 2, 3, 3, 2, 1}, 3, false, []int{0, 1})
 	if _, err := s.run(); err == nil || !strings.Contains(err.Error(), "there are 3 classes") {

@@ -21,7 +21,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -54,7 +53,7 @@ type Comparison struct {
 	EachRun   bool
 	oneOfRuns bool // made by ofRun
 	// Shift, if not nil, is the change of the test data that the methods are also evaluated on.
-	Shift  *shift.Data
+	Shift  *dataset.Damaged
 	unitOf []string // of the test examples; nil until they are needed
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
 	Save func(key string, outcomes []float64, width int) error

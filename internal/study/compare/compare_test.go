@@ -138,14 +138,14 @@ func checkShown(t *testing.T, r *compare.Result) {
 	for _, want := range []string{"10 test images, 3 members, scale 0.5, rank 2, seed 1; T fitted on halves of the test images\n\n", "minus SWA [95 %]", "\nSWA, stale BN ",
 		"\n! these batch-norm statistics do not belong to the averaged weights: with the last checkpoint's, SWA's NLL is ", "\n* all: ", "members  ECE if calibrated", "\nrisk at 90 %: errors among", "NLL, vector", "mean over 10 random splits; without it where that is better\n", " ECE in 20 bins of equal mass.\n",
 		"ECE, 15 equal width", "\nτ: precision of the prior N(0, I/τ)",
-		"\nscalings are fitted on one half of the test images and judged on the other\n", strings.Join(shown.Verdict(), "\n") + "\n"} {
+		"\nscalings are fitted on one half of the test images and judged on the other\n", strings.Join(shown.Verdict, "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
 	page := shown.Page()
 	// The NLL of stale statistics would flatten the others; the baseline has no difference.
-	if n := len(r.Methods); len(page.Tables) != 5 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != sound(r)-2 || !slices.Equal(page.Verdict, shown.Verdict()) {
+	if n := len(r.Methods); len(page.Tables) != 5 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != sound(r)-2 || !slices.Equal(page.Verdict, shown.Verdict) {
 		t.Errorf("a page of %d tables, with figures of %d methods", len(page.Tables), len(page.Methods))
 	}
 	// Figures name a few of the methods, with the calibration error of the table.
@@ -164,7 +164,7 @@ func checkShown(t *testing.T, r *compare.Result) {
 	if d := page.Differences; page.Lead == nil || len(d) != 1 || d[0].Rows[0].Value != 100*r.Methods[0].Differences[compare.ErrorLoss].Mean {
 		t.Errorf("%d differences: %+v", len(d), d)
 	}
-	js, err := json.Marshal(shown.JSON())
+	js, err := json.Marshal(shown.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func checkShown(t *testing.T, r *compare.Result) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Methods) != len(r.Methods) || len(got.Posteriors) != 1 || !slices.Equal(got.Verdict, shown.Verdict()) {
+	if len(got.Methods) != len(r.Methods) || len(got.Posteriors) != 1 || !slices.Equal(got.Verdict, shown.Verdict) {
 		t.Errorf("%s", js)
 	}
 	for i, m := range r.Methods {
@@ -250,10 +250,10 @@ func TestValidation(t *testing.T) {
 		t.Error(text)
 	}
 	checkRefit(t, r, r.Methods[1])
-	if h := show.Of(r).Heading(); !strings.HasSuffix(h, "T fitted on 10 validation images") {
+	if h := show.Of(r).Heading; !strings.HasSuffix(h, "T fitted on 10 validation images") {
 		t.Errorf("%q", h)
 	}
-	js, err := json.Marshal(show.Of(r).JSON())
+	js, err := json.Marshal(show.Of(r).JSON)
 	if err != nil || !strings.Contains(string(js), `"validation_examples":10,`) || !strings.Contains(string(js), `"temperatures":[`) {
 		t.Errorf("%s, %v", js, err)
 	}
@@ -326,7 +326,7 @@ func TestRuns(t *testing.T) {
 	}
 	checkRefit(t, r, m)
 	single := "single rows of " + c.Runs[0].Network.Posterior.Path
-	if h := show.Of(r).Heading(); !strings.HasSuffix(h, "; 2 posteriors, "+single) {
+	if h := show.Of(r).Heading; !strings.HasSuffix(h, "; 2 posteriors, "+single) {
 		t.Errorf("%q", h)
 	}
 	facts := show.Of(r).Page().Facts

@@ -24,11 +24,12 @@ func TestLeft(t *testing.T) {
 	c.Inputs = baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, Members: 2, Scale: 0.5,
 		Asked: []string{baseline.SWA, baseline.SWATemp, baseline.SWAG, baseline.SWAGDiag}, BatchNorm: batchnorm.Training{Data: some("train.npz"), Order: dataset.Order{Shuffle: true}}}
 	c.Test, c.Validation = some("test.npz"), some("val.npz")
-	var err error
-	if c.Shift, err = shift.Parse("fog severities=1,5 examples=20"); err != nil {
+	damage, err := shift.Parse("fog severities=1,5 examples=20")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Shift.Open(c.Test, c.Test, false, 1); err != nil {
+	c.Shift = &damage.Damaged
+	if err := damage.Open(c.Test, c.Test, false, 1); err != nil {
 		t.Fatal(err)
 	}
 	left := func(run infer.Run, shard *infer.Shard) [2]int64 {

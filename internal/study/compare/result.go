@@ -25,7 +25,7 @@ type Result struct {
 	// Kept reports that the outcomes of all examples were in memory. Figures that need all of them exist only then: the loss
 	// at the best temperature, and the effect of draws.
 	Kept bool
-	// Shifted is the difference in the first loss of the two methods of the headline, on all severities of the [shift.Data].
+	// Shifted is the difference in the first loss of the two methods of the headline, on all severities of the [dataset.Damaged].
 	Shifted   Difference
 	OfRuns    []*Result // the runs of EachRun, this one first
 	Notes     []string  // methods that were left out, with the reason
@@ -75,7 +75,7 @@ type Method struct {
 	Groups    []*task.Group
 	// OverRuns is the difference to the baseline in the first loss over runs of training. It is nil without EachRun.
 	OverRuns *chance.OverRuns
-	// Shifted is nil without a [shift.Data].
+	// Shifted is nil without a [dataset.Damaged].
 	Shifted *Shifted
 	StaleBN bool // the batch-norm statistics do not belong to the weights
 

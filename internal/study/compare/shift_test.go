@@ -6,14 +6,14 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/internal/study/shift"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // The corruptions and severities of an example are averaged, and the example is the unit: the interval is that of a paired
 // t-test on the means of examples.
 func TestShiftDifference(t *testing.T) {
-	damaged := &shift.Data{Each: 2, Examples: 3, Severities: []int{1, 5}, Rows: []int{7, 7, 2, 2, 4, 4}}
+	damaged := &dataset.Damaged{Each: 2, Examples: 3, Severities: []int{1, 5}, Rows: []int{7, 7, 2, 2, 4, 4}}
 	r := &Result{Comparison: &Comparison{Shift: damaged}}
 	method := func(losses ...[]float64) *Method {
 		m := &Method{Shifted: &Shifted{}}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/study/shift"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Shifted holds what the [shift.Data] does to a method. What was fitted on clean data stays.
+// Shifted holds what the [dataset.Damaged] does to a method. What was fitted on clean data stays.
 type Shifted struct {
 	Steps []*task.Evaluation // on clean examples, and then by severity
 	// losses holds the losses by their key: at all severities together, and then by severity. They are of examples, or of units
@@ -191,7 +191,7 @@ func byKey(losses []task.Loss) map[string][]float64 {
 }
 
 // ofExamples averages the losses of damaged rows.
-func (s *Shifted) ofExamples(damaged *shift.Data) {
+func (s *Shifted) ofExamples(damaged *dataset.Damaged) {
 	severe := s.Steps[1:]
 	for k := range s.Steps {
 		of := severe
@@ -219,7 +219,7 @@ func (s *Shifted) ofExamples(damaged *shift.Data) {
 }
 
 // averaged returns the mean of a loss for each example, over evaluations and the corruptions of the example.
-func averaged(of []*task.Evaluation, key string, damaged *shift.Data) []float64 {
+func averaged(of []*task.Evaluation, key string, damaged *dataset.Damaged) []float64 {
 	out := make([]float64, damaged.Examples)
 	for _, e := range of {
 		for j, v := range e.Loss(key) {

@@ -152,7 +152,7 @@ func checkShown(t *testing.T, r *Result) {
 			t.Errorf("plane %d, %d: %q, want %q", p.I, p.J, s.Note, want)
 		}
 	}
-	js, err := json.Marshal(shown{r}.json())
+	js, err := json.Marshal(shown{r}.row())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Show declares what a landscape says.
-func (g *Result) Show() study.Result {
+func (g *Result) Show() *study.Document {
 	s := shown{g}
 	settings := []report.Fact{
 		study.Fact(dataset.Unit(g.Data)+"s", "%s", report.Thousands(g.Data.Len())),
@@ -20,27 +20,23 @@ func (g *Result) Show() study.Result {
 		study.Fact("scale", "%g", g.Scale),
 		study.Fact("loss", "%s", s.loss()),
 	}
-	return study.Sections{
-		Title: "Geometry of the posterior", Heading: s.heading(), Settings: settings, BatchNorm: &g.Statistics,
-		Verdict: s.verdict(), Next: g.Next(), Tables: s.tables(), Figures: s.figures, JSON: s.json(),
+	return &study.Document{
+		Title:     "Geometry of the posterior",
+		Heading:   s.heading(),
+		Settings:  settings,
+		BatchNorm: &g.Statistics,
+		Verdict:   s.verdict(),
+		Next:      g.Next(),
+		Sections:  s.sections(),
+		Figures:   s.figures,
+		JSON:      s.row(),
 		Provenance: study.Provenance(g.Runtime, g.Statistics.Networks, study.Used{As: "data", Data: g.Data},
 			study.Used{As: "batch norm", Data: g.BatchNorm.Data}),
-	}.Result()
+	}
 }
 
 // shown says what a landscape shows. It computes no losses.
 type shown struct{ *Result }
-
-// tables returns the spectrum, and the loss and the accuracy along the directions.
-func (g shown) tables() (all []study.Section) {
-	add := func(title string, t *report.Table) {
-		all = append(all, study.Section{NamedTable: report.NamedTable{Title: title, Table: t, Folded: true}})
-	}
-	add("Spectrum of the covariance", g.spectrumTable())
-	add("Loss along the directions", g.linesTable())
-	add("Accuracy along the directions", g.accuracyTable())
-	return all
-}
 
 // figures adds the figures to the page.
 func (g shown) figures(page *report.Report) {

@@ -228,10 +228,10 @@ func checkShown(t *testing.T, r *Result) {
 	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
 		t.Errorf("figure %v, histograms %+v", page.Lead, page.Entropies)
 	}
-	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 7 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Show().Verdict()) {
+	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 7 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Show().Verdict) {
 		t.Errorf("page %+v", page)
 	}
-	js, err := json.Marshal(r.Show().JSON())
+	js, err := json.Marshal(r.Show().JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.In != r.Sizes[0] || len(got.Methods) != len(r.Methods) || len(got.BN) != 1 || !slices.Equal(got.Verdict, r.Show().Verdict()) {
+	if got.In != r.Sizes[0] || len(got.Methods) != len(r.Methods) || len(got.BN) != 1 || !slices.Equal(got.Verdict, r.Show().Verdict) {
 		t.Errorf("%s", js)
 	}
 	for i, x := range r.Methods {
@@ -283,7 +283,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	js, err := json.Marshal(r.Show().JSON())
+	js, err := json.Marshal(r.Show().JSON)
 	if err != nil || !strings.HasPrefix(string(js), `{"examples_in":2,"examples_out":2,"smoothing":1e-7,"methods":[{"method":"predictions","stale_bn":false,`) || strings.Contains(string(js), `"key"`) || strings.Contains(string(js), `"batch_norm"`) {
 		t.Errorf("%s, %v", js, err)
 	}
@@ -315,7 +315,7 @@ func TestOfRegression(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	js, err := json.Marshal(r.Show().JSON())
+	js, err := json.Marshal(r.Show().JSON)
 	if err != nil || !strings.Contains(string(js), `"mean_std_in":1.5,"mean_std_out":3,`) {
 		t.Errorf("%s, %v", js, err)
 	}

@@ -23,7 +23,7 @@ func TestMeasured(t *testing.T) {
 		for _, table := range r.Show().Tables() {
 			table.WriteText(&b, report.Screen{Verbose: true})
 		}
-		js, err := json.Marshal(r.Show().JSON())
+		js, err := json.Marshal(r.Show().JSON)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,8 +31,8 @@ func TestMeasured(t *testing.T) {
 		if strings.Contains(b.String(), "sym. KL") != entropy || strings.Contains(string(js), "symmetrised_kl") != entropy || (len(page.Entropies) > 0) != entropy {
 			t.Errorf("entropies %v:\n%s\n%s", entropy, b.String(), js)
 		}
-		if !strings.Contains(b.String(), "by standard deviation") || !strings.Contains(string(js), `"epistemic_std":{"auroc"`) || !strings.Contains(strings.Join(r.Show().Verdict(), " "), "83.3 % of pairs") {
-			t.Errorf("%s\n%s\n%q", b.String(), js, r.Show().Verdict())
+		if !strings.Contains(b.String(), "by standard deviation") || !strings.Contains(string(js), `"epistemic_std":{"auroc"`) || !strings.Contains(strings.Join(r.Show().Verdict, " "), "83.3 % of pairs") {
+			t.Errorf("%s\n%s\n%q", b.String(), js, r.Show().Verdict)
 		}
 	}
 	r := Measured([]Measure{{"epistemic_std", "epistemic standard deviation", in, out, false}})

@@ -14,27 +14,26 @@ import (
 )
 
 // Show declares what a detection says.
-func (r *Result) Show() study.Result {
+func (r *Result) Show() *study.Document {
 	s := shown{r}
-	return study.Sections{
-		Title: "Out of the domain", Heading: s.heading(), Settings: r.Settings, BatchNorm: &r.BatchNorm, Notes: r.Notes,
-		Verdict: s.verdict(), Next: r.Next(), Tables: s.tables(), Figures: s.figures, Provenance: r.Provenance, JSON: s.json(),
-	}.Result()
+	rows := study.Rows(r.Methods, s.row)
+	return &study.Document{
+		Title:      "Out of the domain",
+		Heading:    s.heading(),
+		Settings:   r.Settings,
+		BatchNorm:  &r.BatchNorm,
+		Notes:      r.Notes,
+		Verdict:    s.verdict(),
+		Next:       r.Next(),
+		Sections:   append([]study.Section{s.first(rows)}, s.others(rows)...),
+		Figures:    s.figures,
+		Provenance: r.Provenance,
+		JSON:       s.all(rows),
+	}
 }
 
 // shown says what a detection found. It computes no scores.
 type shown struct{ *Result }
-
-// tables returns the scores by the main measure, and then those by the others.
-func (r shown) tables() []study.Section {
-	all := []study.Section{{NamedTable: report.NamedTable{Title: "By " + r.main().Name, Table: r.mainTable(),
-		Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is "+
-			"perfect, 0.5 is guessing.", r.main().Name, r.Unit)}}}
-	for _, t := range r.otherTables() {
-		all = append(all, study.Section{NamedTable: t})
-	}
-	return all
-}
 
 // heading returns the settings in one line.
 func (r shown) heading() string {
@@ -45,73 +44,90 @@ func (r shown) heading() string {
 	return strings.Join(values, ", ")
 }
 
-func decimal(header string) report.Column {
-	return report.Column{Header: header, Align: report.Decimal}
+// row returns the scores of a method, with the histograms.
+func (r shown) row(x Detected) study.Row {
+	histogram := func(h detect.Histogram) study.Row {
+		return study.Fields("edges", h.Edges, "counts", h.Counts, "below", h.Below, "above", h.Above)
+	}
+	row := study.Row{study.Number("method", "method", x.Name, x.marked()).Aligned(report.Left)}
+	add := func(pairs ...any) { row = append(row, study.Fields(pairs...)...) }
+	if x.Key != "" {
+		add("key", x.Key, "members", x.Members)
+	}
+	if x.undetermined != "" {
+		add("undetermined", x.undetermined)
+	}
+	add("stale_bn", x.StaleBN)
+	row = append(row, study.Number("mean_"+r.main().Key+"_in", "mean in", x.InMean, report.Fixed(x.InMean, 4)).Droppable(3),
+		study.Number("mean_"+r.main().Key+"_out", "mean out", x.OutMean, report.Fixed(x.OutMean, 4)).Droppable(3))
+	if r.binned() {
+		row = append(row, study.Number("symmetrised_kl", "sym. KL", x.Distance, report.Fixed(x.Distance, 3)).Droppable(4))
+		add("in", histogram(x.In), "out", histogram(x.Out))
+	}
+	if x.SCOD != nil {
+		row = append(row, study.Number("scod", "SCOD", *x.SCOD, report.Fixed(*x.SCOD, 4)).Droppable(3))
+	}
+	for i, u := range r.measures {
+		d, texts := x.Scores[i], [3]string{}
+		if d != nil {
+			texts = [3]string{area(d), report.Fixed(d.AUPR, 4), report.Percent(d.FPR95, 1)}
+		}
+		row = append(row, study.Number(u.Key, u.Name+": AUROC [95 %]", d, texts[0]),
+			study.Shown("AUPR", texts[1]).Renamed(u.Key+" AUPR").Droppable(2), study.Shown("FPR@95", texts[2]).Renamed(u.Key+" FPR").Droppable(1))
+	}
+	best := study.Difference("auroc_minus_best", "minus the best [95 %]", study.Interval("value", x.Difference), x.Difference)
+	if x.Baseline {
+		best.Value, best.Text = nil, ""
+	}
+	row = append(row, best)
+	add("baseline", x.Baseline, "warnings", study.Texts(x.Notes))
+	return row
 }
 
-func (r shown) mainTable() *report.Table {
-	optional := func(header string, n int) report.Column {
-		return report.Column{Header: header, Align: report.Decimal, Optional: n}
-	}
-	columns := []report.Column{{Header: "by " + r.main().Name}, decimal("AUROC [95 %]")}
+// first shows the scores by the main measure.
+func (r shown) first(rows []study.Row) study.Section {
+	u := r.main()
+	columns := []study.Column{{Key: "method"}, {Key: u.Key, Header: "AUROC [95 %]"}}
 	if len(r.Methods) > 1 {
-		columns = append(columns, decimal("minus the best [95 %]"))
+		columns = append(columns, study.Column{Key: "auroc_minus_best"})
 	}
-	joint := slices.ContainsFunc(r.Methods, func(x Detected) bool { return x.SCOD != nil })
-	columns = append(columns, optional("FPR@95", 1), optional("AUPR", 2), optional("sym. KL", 4), optional("mean in", 3),
-		optional("mean out", 3))
-	if joint {
-		columns = append(columns, optional("SCOD", 3))
-	}
-	t := report.NewTable(columns...)
-	for _, x := range r.Methods {
-		d := x.Scores[0]
-		cells := []string{x.marked(), scores(d)[0]}
-		if len(r.Methods) > 1 {
-			difference := ""
-			if !x.Baseline {
-				difference = report.Signed(x.Difference.Mean, 4) + " " + report.Interval(x.Difference.Low, x.Difference.High, 4)
-			}
-			cells = append(cells, difference)
-		}
-		cells = append(cells, scores(d)[2], scores(d)[1], "", report.Fixed(x.InMean, 4), report.Fixed(x.OutMean, 4))
-		if r.binned() {
-			cells[len(cells)-3] = report.Fixed(x.Distance, 3)
-		}
-		if joint && x.SCOD != nil {
-			cells = append(cells, report.Fixed(*x.SCOD, 4))
-		} else if joint {
-			cells = append(cells, "")
-		}
-		t.Row(cells...)
+	s := study.Section{
+		Title: "By " + u.Name,
+		Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is "+
+			"perfect, 0.5 is guessing.", u.Name, r.Unit),
+		First: "by " + u.Name,
+		Columns: append(columns, study.Keys(u.Key+" FPR", u.Key+" AUPR", "symmetrised_kl", "mean_"+u.Key+"_in", "mean_"+u.Key+"_out",
+			"scod")...),
+		Rows: rows,
 	}
 	note := fmt.Sprintf("detection looks for OUT, %s of the %ss",
 		report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
 	if r.binned() {
 		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), detect.DefaultSmoothing)
 	}
-	t.Note(note)
-	if joint {
-		t.Note("SCOD: mean cost of the accepted, the certain first; an error costs ½, and so does an example of OUT. Lower is better")
+	s.Notes = []string{note}
+	if slices.ContainsFunc(r.Methods, func(x Detected) bool { return x.SCOD != nil }) {
+		s.Notes = append(s.Notes, "SCOD: mean cost of the accepted, the certain first; an error costs ½, and so does an example of OUT. "+
+			"Lower is better")
 	}
-	if label := r.main().Label; label != "" {
-		t.Note("mean in, mean out: " + label)
+	if u.Label != "" {
+		s.Notes = append(s.Notes, "mean in, mean out: "+u.Label)
 	}
 	if task.Missing(r.task) != nil {
-		t.Warn(lackingNote)
+		s.Warnings = append(s.Warnings, lackingNote)
 	}
 	for _, x := range r.Methods {
 		if x.Key == baseline.Laplace {
-			t.Note(baseline.TauNote)
+			s.Notes = append(s.Notes, baseline.TauNote)
 		}
 		if n := x.outside(); n != "" {
-			t.Note(fmt.Sprintf("%s: outside the bins, and so of sym. KL: %s", x.Name, n))
+			s.Notes = append(s.Notes, fmt.Sprintf("%s: outside the bins, and so of sym. KL: %s", x.Name, n))
 		}
 		for _, note := range x.Notes {
-			t.Warn(fmt.Sprintf("%s: %v", x.marked(), note))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("%s: %v", x.marked(), note))
 		}
 	}
-	return t
+	return s
 }
 
 // lackingNote is the note for a task whose networks predict no noise.
@@ -130,14 +146,6 @@ func (r shown) bins() string {
 // area returns an AUROC with its interval.
 func area(d *detect.Detection) string {
 	return fmt.Sprintf("%s [%s, %s]", report.Fixed(d.AUROC, 4), report.Fixed(d.Low, 4), report.Fixed(d.High, 4))
-}
-
-// scores returns the cells of a detection, which are empty if there is none.
-func scores(d *detect.Detection) []string {
-	if d == nil {
-		return []string{"", "", ""}
-	}
-	return []string{area(d), report.Fixed(d.AUPR, 4), report.Percent(d.FPR95, 1)}
 }
 
 // outside describes the number of values outside all bins.
@@ -160,8 +168,8 @@ func (x *Detected) outside() string {
 // widest is the largest number of measures of logits or features in one table.
 const widest = 2
 
-// otherTables show the scores by the other measures of the task, and by those of logits and features.
-func (r shown) otherTables() (list []report.NamedTable) {
+// others show the scores by the other measures of the task, and by those of logits and features.
+func (r shown) others(rows []study.Row) (list []study.Section) {
 	own := len(r.measures)
 	if r.task != nil {
 		own = len(r.task.Uncertainties())
@@ -176,37 +184,24 @@ func (r shown) otherTables() (list []report.NamedTable) {
 		if from >= to {
 			return
 		}
-		columns := []report.Column{{Header: title}}
+		s := study.Section{Title: strings.ToUpper(title[:1]) + title[1:], First: title, Columns: study.Keys("method")}
 		for _, u := range r.measures[from:to] {
-			columns = append(columns, decimal(u.Name+": AUROC [95 %]"), report.Column{
-				Header:   "AUPR",
-				Align:    report.Decimal,
-				Optional: 2,
-			}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
+			s.Columns = append(s.Columns, study.Keys(u.Key, u.Key+" AUPR", u.Key+" FPR")...)
 		}
-		t := report.NewTable(columns...)
-		for _, x := range r.Methods {
-			cells, found := []string{x.marked()}, false
-			for i := from; i < to; i++ {
-				var d *detect.Detection
-				if i < len(x.Scores) {
-					d = x.Scores[i]
-				}
-				cells, found = append(cells, scores(d)...), found || d != nil
-			}
-			if found || from < own {
-				t.Row(cells...)
+		for k, x := range r.Methods {
+			if from < own || slices.ContainsFunc(x.Scores[from:to], func(d *detect.Detection) bool { return d != nil }) {
+				s.Rows = append(s.Rows, rows[k])
 			}
 		}
 		switch r.measures[from].Key {
 		case logitMeasures[0].Key:
-			t.Note("energy: −log Σ exp z; max logit: −max z of the logits z; for ensembles the mean over members")
+			s.Notes = []string{"energy: −log Σ exp z; max logit: −max z of the logits z; for ensembles the mean over members"}
 		case "gen":
-			t.Note("GEN: mean of p^0.1·(1 − p)^0.1 of the averaged probabilities")
+			s.Notes = []string{"GEN: mean of p^0.1·(1 − p)^0.1 of the averaged probabilities"}
 		case featureMeasures[0].Key:
-			t.Note(r.known)
+			s.Notes = []string{r.known}
 		}
-		list = append(list, report.NamedTable{Title: strings.ToUpper(title[:1]) + title[1:], Table: t})
+		list = append(list, s)
 	}
 	add("by other measures", 1, own)
 	features := own + slices.IndexFunc(append(r.measures[own:len(r.measures):len(r.measures)], featureMeasures[0]),
@@ -364,38 +359,8 @@ func (r shown) figures(page *report.Report) {
 // mostHistograms is the largest number of methods with histograms that are not folded.
 const mostHistograms = 4
 
-// json returns all numbers, unrounded, with the histograms.
-func (r shown) json() any {
-	histogram := func(h detect.Histogram) study.Object {
-		return study.Fields("edges", h.Edges, "counts", h.Counts, "below", h.Below, "above", h.Above)
-	}
-	methods := []study.Object{}
-	for _, x := range r.Methods {
-		row := study.Fields("method", x.Name)
-		add := func(pairs ...any) { row = append(row, study.Fields(pairs...)...) }
-		if x.Key != "" {
-			add("key", x.Key, "members", x.Members)
-		}
-		if x.undetermined != "" {
-			add("undetermined", x.undetermined)
-		}
-		add("stale_bn", x.StaleBN, "mean_"+r.main().Key+"_in", x.InMean, "mean_"+r.main().Key+"_out", x.OutMean)
-		if r.binned() {
-			add("symmetrised_kl", study.Finite(x.Distance), "in", histogram(x.In), "out", histogram(x.Out))
-		}
-		if x.SCOD != nil {
-			add("scod", *x.SCOD)
-		}
-		for i, u := range r.measures {
-			add(u.Key, x.Scores[i])
-		}
-		var difference any
-		if !x.Baseline {
-			difference = study.Interval("value", x.Difference)
-		}
-		add("auroc_minus_best", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
-		methods = append(methods, row)
-	}
+// all returns all numbers, unrounded.
+func (r shown) all(methods []study.Row) study.Row {
 	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods,
 		"warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes())
 	if len(r.BatchNorm.Records) > 0 {

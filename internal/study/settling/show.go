@@ -7,53 +7,48 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // shown is the largest number of rules in a table.
 const shown = 10
 
-// Table shows some of the rules, and marks the chosen one.
-func (r *Result) Table() *report.Table {
-	columns := []report.Column{{Header: "tolerance, nats"}, {Header: "members"}, {Header: "fewer"}, {Header: "divergence"},
-		{Header: atMost}}
-	labelled := len(r.Curve) > 0 && r.Curve[0].Cost.Labelled
-	if labelled {
-		columns = append(columns, report.Column{Header: "NLL of labels"}, report.Column{Header: atMost})
-	}
-	decides := len(r.Curve) > 0 && r.Curve[0].Cost.Changed >= 0
-	if decides {
-		columns = append(columns, report.Column{Header: "changed decisions"})
-	}
-	t := report.NewTable(append(columns, report.Column{Header: " ", Empty: " "})...)
+// Section shows some of the rules, and marks the chosen one.
+func (r *Result) Section() *study.Section {
+	s := &study.Section{}
 	stride := (len(r.Curve)-1)/shown + 1
 	for i := range r.Curve {
-		rule := &r.Curve[i]
-		if i%stride != 0 && rule != r.Chosen {
-			continue
+		if rule := &r.Curve[i]; i%stride == 0 || rule == r.Chosen {
+			s.Rows = append(s.Rows, r.row(rule))
 		}
-		c := rule.Cost
-		cells := []string{fmt.Sprintf("%.2g", rule.Tolerance), report.Fixed(c.Members, 1), report.Fixed(float64(r.all)/c.Members, 1) + " ×",
-			report.Fixed(c.Divergence, 5), report.Fixed(c.DivergenceMost, 5)}
-		if labelled {
-			cells = append(cells, report.Signed(c.NLL, 5), report.Signed(c.NLLMost, 5))
-		}
-		if decides {
-			cells = append(cells, report.Percent(float64(c.Changed)/float64(c.Examples), 2))
-		}
-		mark := ""
-		if rule == r.Chosen {
-			mark = "chosen"
-		}
-		t.Row(append(cells, mark)...)
 	}
-	t.Note("the divergence from the prediction of all members chooses the rule: its bound keeps the promise, from the smallest " +
+	s.Note("the divergence from the prediction of all members chooses the rule: its bound keeps the promise, from the smallest " +
 		"tolerance up to the chosen one. It is the expected rise of the NLL if all members are right about their probabilities")
-	if labelled {
-		t.Note("the labels choose nothing. They show how the NLL changes, which their small number makes uncertain")
+	if len(r.Curve) > 0 && r.Curve[0].Cost.Labelled {
+		s.Note("the labels choose nothing. They show how the NLL changes, which their small number makes uncertain")
 	}
-	t.Note("each bound holds with a confidence of 95 %. The changed decisions are an estimate. The corrections of each example were " +
+	s.Note("each bound holds with a confidence of 95 %. The changed decisions are an estimate. The corrections of each example were " +
 		"fitted without it, in 5 folds")
-	return t
+	return s
+}
+
+func (r *Result) row(rule *ensemble.Stopping) study.Row {
+	c := rule.Cost
+	left := func(header, text string) study.Cell { return study.Shown(header, text).Aligned(report.Left) }
+	row := study.Row{
+		left("tolerance, nats", fmt.Sprintf("%.2g", rule.Tolerance)),
+		left("members", report.Fixed(c.Members, 1)),
+		left("fewer", report.Fixed(float64(r.all)/c.Members, 1)+" ×"),
+		left("divergence", report.Fixed(c.Divergence, 5)),
+		left(atMost, report.Fixed(c.DivergenceMost, 5)),
+	}
+	if c.Labelled {
+		row = append(row, left("NLL of labels", report.Signed(c.NLL, 5)), left(atMost, report.Signed(c.NLLMost, 5)).Renamed("NLL at most"))
+	}
+	if c.Changed >= 0 {
+		row = append(row, left("changed decisions", report.Percent(float64(c.Changed)/float64(c.Examples), 2)))
+	}
+	return append(row, study.Marked(map[bool]string{true: "chosen"}[rule == r.Chosen]))
 }
 
 // atMost is the header of one-sided bounds.

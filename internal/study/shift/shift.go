@@ -21,22 +21,12 @@ import (
 
 // Data are test examples that are damaged in several severities.
 type Data struct {
-	Corruptions []corrupt.Corruption
-	Severities  []int
-	Examples    int // of the test data
-	// Each is the number of corruptions of each example. At each severity, row j of the damaged data is example j/Each with
-	// corruption j modulo their number.
-	Each int
-	// Rows has the example of each row, as an index in the test data.
-	Rows []int
-	// Sets are the damaged data by severity. Those of a text are by severity and then by corruption.
-	Sets  []dataset.Dataset
-	Texts bool // examples are the documents of a text
-	// Clean are the examples themselves, for networks that score positions. nil stands for all test data.
-	Clean dataset.Dataset
+	dataset.Damaged
 
 	// Memory has room for damaged pictures and for photographs of ice.
 	Memory *memory.Budget
+
+	corruptions []corrupt.Corruption
 
 	list string // of corruptions, as the user wrote it
 	ice  string // a folder with photographs, or ""
@@ -50,7 +40,7 @@ const most = 1e9
 // Parse reads corruptions as [corrupt.Parse] does, followed by severities=1,3,5, examples=N, each=N and ice=FOLDER.
 // Without these it uses all severities, one corruption of each of 1,000 examples, and drawn ice.
 func Parse(text string) (*Data, error) {
-	s := &Data{Severities: []int{1, 2, 3, 4, 5}, Examples: 1000, Each: 1, list: "common"}
+	s := &Data{Damaged: dataset.Damaged{Severities: []int{1, 2, 3, 4, 5}, Examples: 1000, Each: 1}, list: "common"}
 	number := func(to *int, word, value, all string) (err error) {
 		if *to = most; value != all {
 			if *to, err = check.Whole(value, 1, most); err != nil {
@@ -93,19 +83,6 @@ func Parse(text string) (*Data, error) {
 	return s, nil
 }
 
-// Named returns the severities in words.
-func (s *Data) Named() string {
-	first, last := s.Severities[0], s.Severities[len(s.Severities)-1]
-	switch n := len(s.Severities); {
-	case n == 1:
-		return fmt.Sprintf("severity %d", first)
-	case last-first == n-1 && n > 2:
-		return fmt.Sprintf("severities %d to %d", first, last)
-	default:
-		return fmt.Sprintf("severities %s and %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Severities[:n-1]), " ", ", "), "[]"), last)
-	}
-}
-
 // Open prepares the damaged examples of the test data. dense says that the network scores pixels or tokens. The seed
 // chooses the examples and the random numbers. What is typical of numbers is read from the clean data. Open fails for data
 // that no corruption is for.
@@ -145,17 +122,20 @@ func (s *Data) Open(test, clean dataset.Dataset, dense bool, seed uint64) error 
 
 // choose chooses the corruptions, and examples among n.
 func (s *Data) choose(kind corrupt.Kind, n int, dense bool, seed uint64) (err error) {
-	if s.Corruptions, err = corrupt.Parse(s.list, kind); err != nil {
+	if s.corruptions, err = corrupt.Parse(s.list, kind); err != nil {
 		return err
 	}
 	if dense {
 		moves := func(c corrupt.Corruption) bool { return c.Moves }
-		if i := slices.IndexFunc(s.Corruptions, moves); i >= 0 && strings.Contains(s.list, s.Corruptions[i].Name) {
-			return fmt.Errorf("%s moves pixels, and the labels of pixels stay: leave it out", s.Corruptions[i].Name)
+		if i := slices.IndexFunc(s.corruptions, moves); i >= 0 && strings.Contains(s.list, s.corruptions[i].Name) {
+			return fmt.Errorf("%s moves pixels, and the labels of pixels stay: leave it out", s.corruptions[i].Name)
 		}
-		s.Corruptions = slices.DeleteFunc(s.Corruptions, moves)
+		s.corruptions = slices.DeleteFunc(s.corruptions, moves)
 	}
-	s.Each = min(s.Each, len(s.Corruptions))
+	for _, c := range s.corruptions {
+		s.Corruptions = append(s.Corruptions, c.Name)
+	}
+	s.Each = min(s.Each, len(s.corruptions))
 	examples := dataset.Order{Shuffle: true, Seed: seed, Limit: s.Examples}.Indices(n)
 	if s.Texts {
 		slices.Sort(examples) // they are read one after the other
@@ -168,13 +148,13 @@ func (s *Data) choose(kind corrupt.Kind, n int, dense bool, seed uint64) (err er
 
 // openIce reads the photographs for frost.
 func (s *Data) openIce(test dataset.Dataset, kind corrupt.Kind) error {
-	frost := slices.IndexFunc(s.Corruptions, func(c corrupt.Corruption) bool { return c.Name == "frost" })
+	frost := slices.IndexFunc(s.corruptions, func(c corrupt.Corruption) bool { return c.Name == "frost" })
 	if s.ice == "" {
 		return nil
 	} else if frost < 0 || kind != corrupt.Pictures {
 		return errors.New("ice= is for the corruption frost of pictures")
 	}
-	c, sum := &s.Corruptions[frost], sha256.New()
+	c, sum := &s.corruptions[frost], sha256.New()
 	var err error
 	if c.Ice, err = corrupt.Ice(s.ice, s.Memory.Decoding()); err != nil {
 		return err
@@ -190,51 +170,16 @@ func (s *Data) openIce(test dataset.Dataset, kind corrupt.Kind) error {
 // spot returns what happens to row i.
 func (s *Data) spot(i, severity int, seed uint64) spot {
 	own := splitmix.At(seed, uint64(severity))
-	return spot{s.Corruptions[i%len(s.Corruptions)], severity, splitmix.At(own, uint64(s.Rows[i])), splitmix.At(seed, 0)}
+	return spot{s.corruptions[i%len(s.corruptions)], severity, splitmix.At(own, uint64(s.Rows[i])), splitmix.At(seed, 0)}
 }
 
 // how describes the damaged data for their ID.
 func (s *Data) how(severity int, seed uint64) []any {
-	var names []string
-	for _, c := range s.Corruptions {
-		names = append(names, c.Name)
-	}
+	names := slices.Clone(s.Corruptions)
 	if s.iceSum != "" {
 		names = append(names, s.iceSum)
 	}
 	return []any{"corrupt", corrupt.Version, names, severity, seed}
-}
-
-// With returns the examples with corruption c, as indexes in the test data.
-func (s *Data) With(c int) (examples []int) {
-	for i := c; i < len(s.Rows); i += len(s.Corruptions) {
-		examples = append(examples, s.Rows[i])
-	}
-	return examples
-}
-
-// Unit returns the word for a damaged example: "image", "example", or "document" for a part of a text.
-func (s *Data) Unit(test dataset.Dataset) string {
-	if s.Texts {
-		return "document"
-	}
-	return dataset.Unit(test)
-}
-
-// Chosen returns the damaged examples, as indexes in the test data.
-func (s *Data) Chosen() (out []int) {
-	for j := 0; j < len(s.Rows); j += s.Each {
-		out = append(out, s.Rows[j])
-	}
-	return out
-}
-
-// Severity returns the severity of set k−1. Clean examples are set 0 and have severity 0.
-func (s *Data) Severity(k int) int {
-	if k == 0 {
-		return 0
-	}
-	return s.Severities[k-1]
 }
 
 // spot is what happens to one example. seed is its own, and common that of all examples.

@@ -98,7 +98,7 @@ func (s *Sidecar) Fill(from *Summary) {
 		return
 	}
 	if from.Groups != nil {
-		s.Groups = study.GroupsJSON(from.Groups)
+		s.Groups = study.GroupsRow(from.Groups)
 	}
 	if len(s.Documents) == 0 {
 		return

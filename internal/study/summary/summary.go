@@ -122,9 +122,9 @@ func Sentence(e *task.Evaluation) string {
 		if x.Value != x.Value || x.Further && !x.Brief || strings.HasSuffix(x.Key, "_low") || strings.HasSuffix(x.Key, "_high") {
 			continue
 		}
-		text := strings.TrimSpace(x.Header + " " + study.Cell(x) + " " + x.Unit)
+		text := strings.TrimSpace(x.Header + " " + study.Format(x) + " " + x.Unit)
 		if low := x.Key + "_low"; e.Has(low) && e.Value(low) == e.Value(low) {
-			text += fmt.Sprintf(" [%s, %s]", study.Cell(e.Score(low)), study.Cell(e.Score(x.Key+"_high")))
+			text += fmt.Sprintf(" [%s, %s]", study.Format(e.Score(low)), study.Format(e.Score(x.Key+"_high")))
 		}
 		list = append(list, text)
 	}

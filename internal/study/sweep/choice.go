@@ -77,19 +77,19 @@ func (c *Choice) String() string {
 	return s
 }
 
-// JSON returns the choice for JSON.
-func (c *Choice) JSON() study.Object {
-	on, halves, untried := "validation", []study.Object{}, []string{}
+// Row returns the choice for JSON.
+func (c *Choice) Row() study.Row {
+	on, halves, untried := "validation", []study.Row{}, []string{}
 	if !c.Validated {
 		on = "halves"
 		for _, h := range c.Halves {
-			halves = append(halves, settingJSON(h))
+			halves = append(halves, settingRow(h))
 		}
 	}
 	for _, u := range c.Untried {
 		untried = append(untried, u.String())
 	}
-	return append(settingJSON(c.Setting), study.Fields("temperature", study.Finite(c.Temperature), "nll", study.Finite(c.NLL),
+	return append(settingRow(c.Setting), study.Fields("temperature", study.Finite(c.Temperature), "nll", study.Finite(c.NLL),
 		"of_settings", c.Candidates, "examples", c.Examples,
 		"inside", len(untried) == 0, "untried", untried, "chosen_on", on, "halves", halves, "nll_difference_95",
 		study.Interval("mean", c.Gain),

@@ -363,7 +363,7 @@ func TestSweepOneMember(t *testing.T) {
 		t.Errorf("%v: %+v, choice %+v", p, p.Difference, r.Choice)
 	}
 	r.Statistics.Records = []*batchnorm.Record{nil}
-	if _, err := json.Marshal(shown{r}.json()); err != nil {
+	if _, err := json.Marshal(shown{r}.all()); err != nil {
 		t.Error(err)
 	}
 }

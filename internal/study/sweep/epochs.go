@@ -80,26 +80,27 @@ func (c *Collected) nllOf(name string) (nll float64, ok bool) {
 	return 0, false
 }
 
-// collectedTable shows the NLL by the number of checkpoints and the rank.
-func (r shown) collectedTable() *report.Table {
-	columns := []report.Column{{Header: "checkpoints", Align: report.Right}, {Header: "columns", Align: report.Right}}
+// collected returns an earlier posterior with its settings. Tables show the NLL by the rank.
+func (r shown) collected(c Collected) study.Row {
+	row := study.Row{
+		study.Count("checkpoints", "checkpoints", c.Checkpoints).Aligned(report.Right),
+		study.Count("columns", "columns", c.Columns).Aligned(report.Right),
+	}
 	for _, name := range r.collectedRanks() {
-		columns = append(columns, report.Column{Header: name, Align: report.Decimal})
-	}
-	t := report.NewTable(columns...)
-	for _, c := range r.Collected {
-		cells := []string{report.Thousands(c.Checkpoints), report.Thousands(c.Columns)}
-		for _, name := range r.collectedRanks() {
-			cell := ""
-			if nll, ok := c.nllOf(name); ok {
-				cell = report.Fixed(nll, 4)
-			}
-			cells = append(cells, cell)
+		cell := ""
+		if nll, ok := c.nllOf(name); ok {
+			cell = report.Fixed(nll, 4)
 		}
-		t.Row(cells...)
+		row = append(row, study.Shown(name, cell))
 	}
-	t.Warn(fmt.Sprintf("%s. Each row is the posterior of the first checkpoints, at scale %g.", r.yLabel(), r.Default().Scale))
-	return t
+	return append(row, study.Fields("settings", shown{c.Result}.rows())...)
+}
+
+// first shows the NLL by the number of checkpoints and the rank.
+func (r shown) first() study.Section {
+	return study.Section{Title: "Collected checkpoints", Rows: study.Rows(r.Collected, r.collected), Warnings: []string{
+		fmt.Sprintf("%s. Each row is the posterior of the first checkpoints, at scale %g.", r.yLabel(), r.Default().Scale),
+	}}
 }
 
 // collectedCurve returns the paper's figure of the rank against the epochs of collection.
@@ -117,12 +118,4 @@ func (r shown) collectedCurve() plot.Curve {
 		}
 	}
 	return out
-}
-
-func (c *Collected) json() study.Object {
-	points := []study.Object{}
-	for i := range c.Result.Points {
-		points = append(points, shown{c.Result}.pointJSON(&c.Result.Points[i]))
-	}
-	return study.Fields("checkpoints", c.Checkpoints, "columns", c.Columns, "settings", points)
 }

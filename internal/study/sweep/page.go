@@ -19,14 +19,22 @@ func (r *Result) loss() task.Loss                { return r.Default().Losses[0] 
 func (r *Result) nll(e *task.Evaluation) float64 { return e.Value(r.loss().Key) }
 
 // Show declares what a sweep says.
-func (r *Result) Show() study.Result {
+func (r *Result) Show() *study.Document {
 	s := shown{r}
-	return study.Sections{
-		Title: "Settings of SWAG", Heading: s.heading(), Settings: s.facts(), BatchNorm: &r.Statistics, Notes: study.Texts(r.Warnings),
-		Verdict: s.verdict(), Next: r.Next(), Tables: s.tables(), Figures: s.figures, JSON: s.json(),
+	return &study.Document{
+		Title:     "Settings of SWAG",
+		Heading:   s.heading(),
+		Settings:  s.facts(),
+		BatchNorm: &r.Statistics,
+		Notes:     study.Texts(r.Warnings),
+		Verdict:   s.verdict(),
+		Next:      r.Next(),
+		Sections:  append(s.settings(), s.members(), s.first()),
+		Figures:   s.figures,
+		JSON:      s.all(),
 		Provenance: study.Provenance(r.Runtime, r.Statistics.Networks, study.Used{As: "test", Data: r.Test},
 			study.Used{As: "validation", Data: r.Validation}, study.Used{As: "batch norm", Data: r.BatchNorm.Data}),
-	}.Result()
+	}
 }
 
 // shown says what a sweep found. It computes no numbers.
@@ -44,25 +52,6 @@ func (r shown) facts() []report.Fact {
 		facts = append(facts, study.Fact("validation "+r.units(), "%s", report.Thousands(r.Validation.Len())))
 	}
 	return facts
-}
-
-// tables returns the tables of settings, of the members, and of the collected checkpoints.
-func (r shown) tables() (all []study.Section) {
-	add := func(title string, t *report.Table) {
-		all = append(all, study.Section{NamedTable: report.NamedTable{Title: title, Table: t}})
-	}
-	for i, t := range r.settingsTables() {
-		title := "Settings, test data"
-		if i == 0 && r.Validation != nil {
-			title = "Settings, validation data"
-		}
-		add(title, t)
-	}
-	add("Number of members", r.membersTable())
-	if len(r.Collected) > 0 {
-		add("Collected checkpoints", r.collectedTable())
-	}
-	return all
 }
 
 // figures adds the figures to the page.

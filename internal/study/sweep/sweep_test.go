@@ -146,7 +146,7 @@ func checkHidden(t *testing.T, r *Result) {
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
-	js, err := json.Marshal(shown{r}.json())
+	js, err := json.Marshal(shown{r}.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +207,7 @@ func checkShown(t *testing.T, r *Result) {
 	if ranks := page.Sweeps[2].Series[0]; !slices.Equal(ranks.X, []float64{0, 5, 20}) || ranks.Y[2] != r.Default().Value("nll") {
 		t.Errorf("ranks %+v", ranks)
 	}
-	js, err := json.Marshal(shown{r}.json())
+	js, err := json.Marshal(shown{r}.all())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +314,7 @@ func TestSweepAuto(t *testing.T) {
 		t.Errorf("%d images announced, want %d", resized, s.Images(n.Members))
 	}
 	r.Statistics.Records = []*batchnorm.Record{nil}
-	js, err := json.Marshal(shown{r}.json())
+	js, err := json.Marshal(shown{r}.all())
 	if err != nil || !strings.Contains(string(js), `"chosen_on":"halves","halves":[{`) {
 		t.Errorf("%s, %v", js, err)
 	}
@@ -420,7 +420,7 @@ func TestSweepFewImages(t *testing.T) {
 		t.Errorf("warnings %q", got)
 	}
 	var text bytes.Buffer
-	if err := (shown{r}).settingsTables()[0].WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
+	if err := (shown{r}).settings()[0].Table().WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
 		t.Errorf("%s, %v", &text, err)
 	}
 }

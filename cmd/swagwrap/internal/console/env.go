@@ -19,9 +19,9 @@ type Env struct {
 	Stderr  io.Writer
 	Program string // the word that started the program
 	// Do, if not nil, returns the commands that the page of a study shows instead of the result's own.
-	Do func(study.Result) []string
+	Do func(*study.Document) []string
 	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
-	Shown func(study.Result)
+	Shown func(*study.Document)
 	// Brief leaves out messages except with -v. Progress is shown.
 	Brief bool
 	// Usage is the name of the command, and what its arguments are.

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/tokenizer"
 )
 
 // Opened gives the errors of package open their exit codes, and the words of this program.
@@ -77,9 +78,9 @@ func dataHints(err error) []string {
 	case errors.Is(err, dataset.ErrVocabulary):
 		return []string{"--text vocabulary=FILE has a word for each number, one a line; fit --class-names FILE remembers it",
 			"--text tokenizer=tokenizer.json is for models of Hugging Face"}
-	case errors.Is(err, text.ErrUnsupported):
+	case errors.Is(err, tokenizer.ErrUnsupported):
 		return []string{"make the numbers of the tokens in Python, and give them as an .npy file"}
-	case errors.Is(err, text.ErrNumbers), errors.Is(err, dataset.ErrTokenizer):
+	case errors.Is(err, tokenizer.ErrNumbers), errors.Is(err, dataset.ErrTokenizer):
 		return []string{"the network's own file is needed: tokenizer.save_pretrained(FOLDER) in Python writes FOLDER/tokenizer.json"}
 	case errors.As(err, new(text.CutError)):
 		return []string{"--text 'rows=10 bptt=35' cuts a text into 10 rows, and each row into windows of 35 tokens; --text 'window=1024 " +

@@ -100,8 +100,8 @@ func (r *Pages) plot(name string, draw func(io.Writer) error) error {
 
 // Show writes the page and the figures of a study. On standard output it prints JSON with --json, and otherwise
 // warnings, tables, the verdict and the commands to run next. The files appear together with the other outputs of the command.
-func (a *Env) Show(r *Pages, bn *study.BatchNorm, result study.Result, others ...*Output) error {
-	next := r.spell.Lines(result.Next())
+func (a *Env) Show(r *Pages, bn *study.BatchNorm, result *study.Document, others ...*Output) error {
+	next := r.spell.Lines(result.Next)
 	if r.page != nil || r.folder != "" {
 		page := result.Page()
 		if page.Do = a.typed(next); a.Do != nil {
@@ -113,7 +113,7 @@ func (a *Env) Show(r *Pages, bn *study.BatchNorm, result study.Result, others ..
 	}
 	show := func() error {
 		if r.json {
-			return WriteJSON(a.Stdout, result.JSON())
+			return WriteJSON(a.Stdout, result.JSON)
 		}
 		return study.WriteText(a.Stdout, a.Screen(), bn.Warnings(), result)
 	}

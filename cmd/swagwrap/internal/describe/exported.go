@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // told describes an export by the metadata that it carries.
@@ -128,7 +128,7 @@ func (d *described) exported() error {
 
 // exportedWeights returns the metadata of weights that export wrote, or nil.
 func exportedWeights(path string) map[string]string {
-	f, err := torch.Open(path)
+	f, err := statefile.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (d *described) weights() error {
 		report.Thousands(int(sd.Elements)), sd.types())
 	load := fmt.Sprintf("model.load_state_dict(torch.load(%q))", d.Path)
 	switch {
-	case torch.Several(d.Path):
+	case statefile.Several(d.Path):
 		load = fmt.Sprintf("the model's from_pretrained(%q)", d.Path)
 	case strings.HasSuffix(d.Path, ".safetensors"):
 		load = fmt.Sprintf("model.load_state_dict(safetensors.torch.load_file(%q))", d.Path)

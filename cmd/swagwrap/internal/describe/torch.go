@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // TorchFile is what a PyTorch checkpoint holds. JSON has the same fields.
@@ -20,14 +20,14 @@ type TorchFile struct {
 	Step       *int64          `json:"step"`
 	Legacy     bool            `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
 	StateDicts []stateDict     `json:"state_dicts"`
-	PassedOver []torch.Ignored `json:"passed_over"`
+	PassedOver []statefile.Ignored `json:"passed_over"`
 }
 
 type stateDict struct {
 	Key        string          `json:"key"` // "" for the file itself
 	Elements   int64           `json:"elements"`
 	Tensors    []torchTensor   `json:"tensors"`
-	PassedOver []torch.Ignored `json:"passed_over"`
+	PassedOver []statefile.Ignored `json:"passed_over"`
 	Error      string          `json:"error,omitempty"` // why it cannot be used
 }
 
@@ -40,7 +40,7 @@ type torchTensor struct {
 // Torch reads PyTorch checkpoints.
 func Torch(paths []string) (files []TorchFile, err error) {
 	for _, path := range paths {
-		f, err := torch.Open(path)
+		f, err := statefile.Open(path)
 		if err != nil {
 			return nil, open.WrongKind(err, path, kind.Checkpoint)
 		}
@@ -50,10 +50,10 @@ func Torch(paths []string) (files []TorchFile, err error) {
 			Epoch:      known(f.Epoch),
 			Step:       known(f.Step),
 			Legacy:     f.Legacy,
-			PassedOver: append([]torch.Ignored{}, f.Ignored...),
+			PassedOver: append([]statefile.Ignored{}, f.Ignored...),
 		}
 		for _, sd := range f.StateDicts() {
-			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: append([]torch.Ignored{}, sd.Ignored...)}
+			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: append([]statefile.Ignored{}, sd.Ignored...)}
 			if err := sd.Err(); err != nil {
 				s.Error = err.Error()
 			}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/open"
@@ -17,16 +15,9 @@ import (
 // card is the model card of a command line; file.json is a configuration.
 func card(t *testing.T, before swag.Card, args ...string) (card swag.Card, err error) {
 	t.Helper()
-	app := &cli.App{Flags: CardFlags, Action: func(c *cli.Context) error {
-		var options open.CardOptions
-		if options, err = ReadCard(c); err == nil {
-			card, err = options.Change(before)
-		}
-		return nil
-	}}
-	app.ExitErrHandler = func(*cli.Context, error) {}
-	if wrong := app.Run(append([]string{"fit"}, args...)); wrong != nil { // by the check of a flag
-		return card, wrong
+	var options open.CardOptions
+	if _, err = Card(&options).Parse(args); err == nil {
+		card, err = options.Change(before)
 	}
 	return card, err
 }

@@ -57,6 +57,7 @@ const everywhere = "quiet verbose"
 // description. Only a single word is wider than width.
 func Help(cmd *cli.Command, all bool, width int) string {
 	width = max(min(width, HelpWidth), leastWidth)
+	table := Of(cmd)
 	var b strings.Builder
 	usage := strings.TrimSpace("swagwrap " + cmd.Name + " [flags] " + cmd.ArgsUsage)
 	fmt.Fprintf(&b, "%s\n\n   %s\n\n", Prose(fmt.Sprintf("swagwrap %s: %s", cmd.Name, cmd.Usage), width), usage)
@@ -65,8 +66,8 @@ func Help(cmd *cli.Command, all bool, width int) string {
 	if list, ok := common[cmd.Name]; ok {
 		chosen = strings.Fields(list)
 	} else {
-		for _, f := range cmd.Flags {
-			if name := f.Names()[0]; !slices.Contains(strings.Fields(everywhere), name) {
+		for _, r := range table {
+			if name := r.Name; !slices.Contains(strings.Fields(everywhere), name) {
 				chosen = append(chosen, name)
 			}
 		}
@@ -91,18 +92,18 @@ func Help(cmd *cli.Command, all bool, width int) string {
 	}
 	for _, g := range groups {
 		var lines []string
-		for _, f := range cmd.Flags {
-			if name := f.Names()[0]; slices.Contains(strings.Fields(g.names), name) && (all || slices.Contains(chosen, name)) {
-				lines = append(lines, flagLines(f, width)...)
+		for _, r := range table {
+			if slices.Contains(strings.Fields(g.names), r.Name) && (all || slices.Contains(chosen, r.Name)) {
+				lines = append(lines, r.help(width)...)
 			}
 		}
 		if lines != nil {
 			fmt.Fprintf(&b, "%s:\n%s\n\n", g.title, strings.Join(lines, "\n"))
 		}
 	}
-	if !all && (len(chosen) < len(cmd.Flags) || shown < len(paragraphs)) {
+	if !all && (len(chosen) < len(table) || shown < len(paragraphs)) {
 		fmt.Fprintln(&b, Prose(fmt.Sprintf("swagwrap %s --help-all shows all %d flags, and more about the command.", cmd.Name,
-			len(cmd.Flags)), width))
+			len(table)), width))
 	}
 	b.WriteString("swagwrap --help lists the commands and the exit codes.\n")
 	return b.String()
@@ -119,26 +120,22 @@ func isExample(paragraph string) bool { return strings.HasPrefix(paragraph, "   
 // leastWidth is the least width of help pages: the names of flags stand in its left half.
 const leastWidth = 50
 
-// flagLines returns the lines of a flag, with its usage in a second column.
-func flagLines(f cli.Flag, width int) (lines []string) {
+// help returns the lines of a flag, with its usage in a second column.
+func (r *Row) help(width int) (lines []string) {
 	const column = 26
-	d, ok := f.(cli.DocGenerationFlag)
-	if !ok {
-		return nil
-	}
-	usage, value := d.GetUsage(), ""
+	usage, value := r.Usage, ""
 	if before, rest, quoted := strings.Cut(usage, "`"); quoted {
 		name, after, _ := strings.Cut(rest, "`")
 		usage, value = before+name+after, " "+name
-	} else if d.TakesValue() {
+	} else if !r.bare {
 		value = " VALUE"
 	}
-	if preset := d.GetDefaultText(); d.TakesValue() && preset != "" && preset != "0" && preset != `""` {
-		usage += " (default: " + strings.Trim(preset, `"`) + ")"
+	if preset := r.GetDefaultText(); preset != "" && preset != "0" {
+		usage += " (default: " + preset + ")"
 	}
-	head := "      --" + f.Names()[0] + value
-	if names := f.Names(); len(names) > 1 {
-		head = "  -" + names[1] + ", --" + names[0] + value
+	head := "      --" + r.Name + value
+	if r.Short != "" {
+		head = "  -" + r.Short + ", --" + r.Name + value
 	}
 	for _, line := range text.Wrap(usage, width-column) {
 		if len(head) > column-2 {
@@ -151,8 +148,8 @@ func flagLines(f cli.Flag, width int) (lines []string) {
 
 // setHelp makes the help page of a command. Only a command whose help is asked for needs one.
 func setHelp(cmd *cli.Command, all bool, width int) {
-	cmd.CustomHelpTemplate = Template(Help(cmd, all, width))
+	cmd.CustomHelpTemplate = Verbatim(Help(cmd, all, width))
 }
 
-// Template returns a template that prints a text unchanged.
-func Template(page string) string { return strings.ReplaceAll(page, "{{", `{{"{{"}}`) }
+// Verbatim returns a template that prints a text unchanged.
+func Verbatim(page string) string { return strings.ReplaceAll(page, "{{", `{{"{{"}}`) }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -24,19 +22,14 @@ type Spelling struct {
 	Meaning []string
 }
 
-// ReadSpelling reads it from the command line of a study. without are flags of the study that no step needs, because the
-// posterior has what they say.
-func ReadSpelling(c *cli.Context, without ...string) Spelling {
-	given := func(names ...string) []string {
-		return AsGiven(c, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(without, name) })...)
-	}
-	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "label-column", "path-column", "file-order", "scores",
+// SpellingOf reads it from the table of a study, and from the files with labels of their own.
+func SpellingOf(t Table, labels open.Labels) Spelling {
+	s := Spelling{t.Words("bn", "augment", "bn-samples", "preprocess", "columns", "label-column", "path-column", "file-order", "scores",
 		"text", "arrays", "labels-as", "batch-size"),
-		given("preprocess", "scores", "text", "arrays", "labels-as", "columns", "label-column", "path-column", "file-order"),
-		given("output-name", "task")}
-	labels := ReadLabels(c)
+		t.Words("preprocess", "scores", "text", "arrays", "labels-as", "columns", "label-column", "path-column", "file-order"),
+		t.Words("output-name", "task")}
 	path := labels.Validation
-	if c.String("val") == "" {
+	if !t.Is("val") {
 		path = labels.Main
 	}
 	if path != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -82,12 +83,9 @@ func completion(program *cli.App, shell string) (string, error) {
 	case "fish":
 		// fish gets all completions in advance. It completes files only after flags with TakesFile.
 		for _, cmd := range program.Commands {
-			for _, f := range cmd.Flags {
-				switch f := f.(type) {
-				case *cli.StringFlag:
-					f.TakesFile = true
-				case *cli.StringSliceFlag:
-					f.TakesFile = true
+			for i, f := range cmd.Flags {
+				if r, ok := f.(*flags.Row); ok && r.TakesValue() && r.Want() == "" {
+					cmd.Flags[i] = &cli.GenericFlag{Name: r.Name, Aliases: r.Names()[1:], Usage: r.Usage, Value: r, TakesFile: true}
 				}
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 )
 
 const exitStatus = `Exit codes:
@@ -25,14 +27,14 @@ func program() (p *cli.App, out *bytes.Buffer) {
 		Description: "Does this:\n\n   swagwrap fit -o x y",
 		Commands: []*cli.Command{
 			{Name: "fit", Usage: "make a posterior", ArgsUsage: "CKPT...", Description: "Fits.\n\n   swagwrap fit -o p.safetensors a.onnx", Flags: []cli.Flag{
-				&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write `FILE`"},
-				&cli.StringSliceFlag{Name: "bn-data", Usage: "read `FILE`"},
-				&cli.IntFlag{Name: "rank", Usage: "keep `K`"},
-				&cli.BoolFlag{Name: "force", Usage: "overwrite"},
+				flags.Text(flags.Row{Name: "output", Short: "o", Usage: "write `FILE`"}, new(string)),
+				flags.Texts(flags.Row{Name: "bn-data", Usage: "read `FILE`"}, new([]string)),
+				flags.Whole(flags.Row{Name: "rank", Usage: "keep `K`"}, new(int), 0, 9),
+				flags.Bool(flags.Row{Name: "force", Usage: "overwrite"}, new(bool)),
 			}},
 			{Name: "score", Usage: "predict", ArgsUsage: "E IMAGES", Description: "Scores.", Flags: []cli.Flag{
-				&cli.StringFlag{Name: "labels", Usage: "read `FILE`"},
-				&cli.Float64Flag{Name: "scale", Usage: "multiply"},
+				flags.Text(flags.Row{Name: "labels", Usage: "read `FILE`"}, new(string)),
+				flags.Real(flags.Row{Name: "scale", Usage: "multiply"}, new(float64), 0, 9),
 			}},
 			Completion(), Man(exitStatus),
 		},

@@ -49,7 +49,7 @@ func calibrationError(m *compare.Method) string {
 	if !m.Has("ece") {
 		return ""
 	}
-	return m.Score("ece").Header + " " + study.Cell(m.Score("ece"))
+	return m.Score("ece").Header + " " + study.Format(m.Score("ece"))
 }
 
 // calibrations returns the task's figures with the methods that figures name.

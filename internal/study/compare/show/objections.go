@@ -5,7 +5,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 )
 
@@ -40,21 +39,4 @@ func (r sentences) objection(o compare.Objection) string {
 		return fmt.Sprintf("the fit for %s is not determined: %s", names, why)
 	}
 	panic("show: no words for " + o.Kind)
-}
-
-// againstJSON returns the objections, each with its kind and its sentence.
-func (r fields) againstJSON() []study.Object {
-	out := []study.Object{}
-	for _, o := range r.verdict.Against {
-		out = append(out, study.Fields("kind", o.Kind, "text", sentences(r).objection(o), "warnings", append([]string{}, o.Warnings...)))
-	}
-	return out
-}
-
-// floorJSON returns the main scores of the floor, or nil.
-func (r fields) floorJSON() any {
-	if r.Floor == nil {
-		return nil
-	}
-	return append(study.Fields("of", r.FloorOf, "name", r.Floor.Name), study.Scores("", r.Floor.Main())...)
 }

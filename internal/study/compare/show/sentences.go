@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 )
 
@@ -130,7 +131,7 @@ func (r sentences) headline() (lines []string) {
 	lines = append(lines, r.gainLine()...)
 	if c.Instead != nil {
 		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)),
-			intervalText(c.By.Minus())))
+			study.IntervalText(c.By.Minus())))
 	}
 	return append(lines, r.rivalLine()...)
 }
@@ -148,7 +149,7 @@ func (r sentences) rivalLine() []string {
 		return nil
 	}
 	name := fmt.Sprintf("%s with %s", short(m), report.Plural(m.Networks, "network"))
-	text := intervalText(c.Over)
+	text := study.IntervalText(c.Over)
 	switch {
 	case math.IsNaN(c.Over.Low):
 		return []string{fmt.Sprintf("%s and %s have no finite %s difference: a true class has probability 0.", short(m), short(best),
@@ -176,7 +177,7 @@ func (r sentences) gainLine() []string {
 	if c.Gain.High < 0 {
 		what = "It is better than"
 	}
-	return []string{fmt.Sprintf("%s %s: %s, with the choice among %d counted.", what, called(c.From), intervalText(c.Gain), c.Candidates)}
+	return []string{fmt.Sprintf("%s %s: %s, with the choice among %d counted.", what, called(c.From), study.IntervalText(c.Gain), c.Candidates)}
 }
 
 // capital capitalises the first letter.
@@ -208,7 +209,7 @@ func (r sentences) drawLines(base *compare.Method) []string {
 	if base != r.verdict.Best {
 		who = "Against " + short(base) + ", with other seeds"
 	}
-	lines := []string{fmt.Sprintf("%s: %s, %s.", who, intervalText(other), what)}
+	lines := []string{fmt.Sprintf("%s: %s, %s.", who, study.IntervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
 		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s settles it.", report.Fixed(draws, 4), r.units(),
 			report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))

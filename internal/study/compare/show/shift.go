@@ -3,8 +3,6 @@ package show
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -22,83 +20,6 @@ func (r words) shiftMetrics() []task.Score {
 	return all[:min(max(3, ece+1), len(all))]
 }
 
-// shiftTables shows these metrics of each method by severity.
-func (r tables) shiftTables() (tables []report.NamedTable) {
-	if r.Shift == nil {
-		return nil
-	}
-	base := r.verdict.Base
-	for _, metric := range r.shiftMetrics() {
-		first := metric.Key == r.Loss().Key
-		columns := []report.Column{{Header: metric.Header + " at severity"}, decimal("clean")}
-		for _, severity := range r.Shift.Severities {
-			columns = append(columns, decimal(strconv.Itoa(severity)))
-		}
-		if first {
-			columns = append(columns, decimal("damaged minus "+short(base)+" [95 %]"))
-		}
-		t := report.NewTable(columns...)
-		for _, m := range r.Methods {
-			if m.StaleBN {
-				continue
-			}
-			cells := []string{m.Name}
-			for _, e := range m.Shifted.Steps {
-				cells = append(cells, study.Cell(e.Score(metric.Key)))
-			}
-			if first && m != base {
-				cells = append(cells, textOf(r.ShiftDifference(m, base, metric.Key, 0)))
-			} else if first {
-				cells = append(cells, "")
-			}
-			t.Row(cells...)
-		}
-		named := report.NamedTable{Title: metric.Header + " when the data change", Table: t}
-		if first {
-			named.Explanation = r.shiftText()
-		}
-		tables = append(tables, named)
-	}
-	return tables
-}
-
-// shiftText says what the damaged data are.
-func (r tables) shiftText() string {
-	return fmt.Sprintf("%s of the test data, each damaged in %s of %s. What was fitted on clean data stays. The last column is for all "+
-		"severities together.",
-		report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)), report.Plural(r.Shift.Each, "way"),
-		report.Thousands(len(r.Shift.Corruptions)))
-}
-
-// corruptionTable shows the first loss by corruption for the two methods that the verdict compares. It is nil without a shift.
-func (r tables) corruptionTable() *report.Table {
-	if r.Shift == nil {
-		return nil
-	}
-	base, other := r.verdict.Base, r.verdict.Candidate
-	columns := []report.Column{{Header: r.Loss().Name}, decimal(short(base))}
-	if other != nil {
-		columns = append(columns, decimal(short(other)), decimal("difference [95 %]"))
-	}
-	t := report.NewTable(columns...)
-	for k, c := range r.Shift.Corruptions {
-		a := base.Shifted.ByCorruption(k)
-		if a == nil {
-			continue // there are fewer examples than corruptions
-		}
-		cells := []string{strings.ReplaceAll(c.Name, "_", " "), report.Fixed(stat.Mean(a, nil), 4)}
-		if other != nil {
-			b, apart := other.Shifted.ByCorruption(k), "—"
-			if len(a) > 1 {
-				apart = intervalText(r.CorruptionDifference(other, base, k))
-			}
-			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), apart)
-		}
-		t.Row(cells...)
-	}
-	return t
-}
-
 // shiftLines says what the change of the data does to the two methods that the verdict compares.
 func (r sentences) shiftLines() (lines []string) {
 	base, other := r.verdict.Base, r.verdict.Candidate
@@ -109,7 +30,7 @@ func (r sentences) shiftLines() (lines []string) {
 	where := fmt.Sprintf("On %s, damaged at %s", report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)), r.Shift.Named())
 	if other == nil {
 		lines = append(lines, fmt.Sprintf("%s, %s has %s %s. On clean ones it is %s.", where, short(base), loss.Name,
-			report.Fixed(stat.Mean(base.ShiftLoss(loss.Key, 0), nil), 4), study.Cell(base.Shifted.Steps[0].Score(loss.Key))))
+			report.Fixed(stat.Mean(base.ShiftLoss(loss.Key, 0), nil), 4), study.Format(base.Shifted.Steps[0].Score(loss.Key))))
 	} else {
 		d := r.Shifted
 		text := fmt.Sprintf("%s shows no difference to %s", short(other), short(base))
@@ -122,10 +43,10 @@ func (r sentences) shiftLines() (lines []string) {
 		case d.Low > 0 || d.High < 0:
 			text = fmt.Sprintf("%s differs from %s, perhaps by chance", short(other), short(base))
 		}
-		lines = append(lines, fmt.Sprintf("%s, %s: %s %s.", where, text, loss.Name, textOf(d)))
+		lines = append(lines, fmt.Sprintf("%s, %s: %s %s.", where, text, loss.Name, study.IntervalText(d.Interval)))
 	}
 	if base.Has("ece") {
-		value := func(m *compare.Method, k int) string { return study.Cell(m.Shifted.Steps[k].Score("ece")) }
+		value := func(m *compare.Method, k int) string { return study.Format(m.Shifted.Steps[k].Score("ece")) }
 		line := fmt.Sprintf("The ECE of %s goes from %s on clean data to %s at severity %d", short(base), value(base, 0),
 			value(base, last), r.Shift.Severity(last))
 		if other != nil {
@@ -133,7 +54,7 @@ func (r sentences) shiftLines() (lines []string) {
 		}
 		line += "."
 		if r.Shift.Each == 1 && r.Unit == nil && base.Has("ece_calibrated") { // the noise of independent examples
-			by := func(k int) string { return study.Cell(base.Shifted.Steps[k].Score("ece_calibrated")) }
+			by := func(k int) string { return study.Format(base.Shifted.Steps[k].Score("ece_calibrated")) }
 			line += fmt.Sprintf(" Chance alone gives a calibrated %s about %s on clean data and %s at severity %d.", short(base), by(0),
 				by(last), r.Shift.Severity(last))
 		}

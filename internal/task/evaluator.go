@@ -1,0 +1,246 @@
+package task
+
+import (
+	"cmp"
+	wire "encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// positionSums is what the labelled positions of examples add to all metrics of a task.
+type positionSums interface {
+	add(position) error
+	merge(positionSums)
+	// brief returns what losses and intervals need of an example.
+	brief() positionSums
+	append([]byte) []byte
+	parse([]byte) error
+	// losses returns the number of positions, and the sum of each loss over them. The first loss is the NLL.
+	losses() (n float64, sums [3]float64)
+	measures() []measure[*result]
+	// parts returns the metrics of each class or label, and the bins of confidences.
+	parts(bins int) ([]Part, []calibrate.ReliabilityBin)
+}
+
+// position is a labelled position.
+type position struct {
+	outcome []float64 // averaged
+	label   truth.Truth
+	border  bool      // a neighbour has another class
+	values  []float64 // of its row, or nil if they are not known
+}
+
+// newSums returns the sums of no positions.
+func (t several) newSums() positionSums {
+	if t.Next {
+		return &tokenSums{columns: t.columns, all: &calibrate.TokenSums{}}
+	}
+	switch each := t.each.(type) {
+	case Targeted:
+		return &numberSums{t: each}
+	case Paired:
+		s := &labelSums{t: each}
+		for range t.about.Classes {
+			s.each = append(s.each, calibrate.NewClassSums(2))
+		}
+		return s
+	}
+	return &classSums{calibrate.NewClassSums(t.about.Classes)}
+}
+
+var errSums = errors.New("damaged sums")
+
+// appendPart appends a part behind its length.
+func appendPart(b, part []byte) []byte {
+	return append(wire.AppendUvarint(b, uint64(len(part))), part...)
+}
+
+// cutPart returns the first part of b and the bytes behind it.
+func cutPart(b []byte) (part, rest []byte, err error) {
+	size, n := wire.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return nil, nil, errSums
+	}
+	return b[n:][:size], b[n:][size:], nil
+}
+
+// result is what was found about the labelled positions of all examples.
+type result struct {
+	all       positionSums
+	intervals map[string]chance.Interval // of figures, by their key
+	bins      int
+}
+
+// resampled is a figure with its interval: whole examples are resampled, since neighbouring positions depend on each other.
+func resampled(m Metric, of func(positionSums) float64) []measure[*result] {
+	low, high := m, m
+	low.Key, high.Key, low.Header, high.Header = m.Key+"_low", m.Key+"_high", m.Header+" from", "to"
+	low.Further, high.Further, low.Brief, high.Brief, low.Note, high.Note = true, true, true, true, "", ""
+	return []measure[*result]{
+		{m, func(r *result) float64 { return of(r.all) }},
+		{low, func(r *result) float64 { return r.intervals[m.Key].Low }},
+		{high, func(r *result) float64 { return r.intervals[m.Key].High }},
+	}
+}
+
+// evaluator implements [Evaluator] for tasks with several positions. It keeps a few numbers of each example, about
+// C² for C classes, whatever the number of positions.
+type evaluator struct {
+	t     several
+	opts  EvaluateOptions
+	all   positionSums
+	units []positionSums // the sums of each example, or of each group
+	group map[string]int // the unit of a group
+	next  string         // the group of the next example, or ""
+}
+
+func (e *evaluator) Unit(name string) { e.next = name }
+
+func (t several) NewEvaluator(opts EvaluateOptions) Evaluator {
+	return &evaluator{t: t, opts: opts, all: t.newSums()}
+}
+
+func (e *evaluator) Add(outcome []float64, target truth.Truth) error {
+	one := e.t.newSums()
+	err := EachKnown(e.t, outcome, target, func(p int, row []float64, label truth.Truth) error {
+		return one.add(position{outcome: row, label: label, border: e.t.border(target, p)})
+	})
+	if err == nil {
+		e.add(one)
+	}
+	return err
+}
+
+func (e *evaluator) AddRow(_ []float64, _ int, sums []byte) bool {
+	one := e.t.newSums()
+	if len(sums) == 0 || one.parse(sums) != nil {
+		return false
+	}
+	e.add(one)
+	return true
+}
+
+func (e *evaluator) add(one positionSums) {
+	e.all.merge(one)
+	if tokens, ok := one.(*tokenSums); ok && e.next == "" && tokens.units != nil {
+		tokens.split(e.addUnit)
+	} else if n, _ := one.losses(); n > 0 {
+		e.addUnit(e.next, one)
+	}
+}
+
+// addUnit adds positions of a unit of chance. A unit without a name has no others.
+func (e *evaluator) addUnit(name string, one positionSums) {
+	if k, ok := e.group[name]; ok {
+		e.units[k].merge(one.brief())
+		return
+	}
+	if name != "" {
+		if e.group == nil {
+			e.group = map[string]int{}
+		}
+		e.group[name] = len(e.units)
+		own := e.t.newSums() // no other unit shares these sums
+		own.merge(one)
+		one = own
+	}
+	e.units = append(e.units, one.brief())
+}
+
+func (e *evaluator) Merge(other Evaluator) {
+	o := other.(*evaluator)
+	e.all.merge(o.all)
+	names := make([]string, len(o.units))
+	for name, k := range o.group {
+		names[k] = name
+	}
+	for k, one := range o.units {
+		e.addUnit(names[k], one)
+	}
+}
+
+func (e *evaluator) Metrics() []Metric { return metrics(e.all.measures()) }
+
+// Losses returns a number for each example whose mean is the mean over all positions: see [calibrate.Linearised].
+func (e *evaluator) Losses() []Loss {
+	if e.opts.NoLosses {
+		return nil
+	}
+	list := []Loss{{Key: "nll", Name: "NLL"}, {Key: "error", Name: "error"}, {Key: "brier", Name: "Brier score"}}
+	if _, numbers := e.t.each.(Targeted); numbers {
+		list = []Loss{{Key: "nll", Name: "NLL"}, {Key: "squared_error", Name: "squared error"},
+			{Key: "absolute_error", Name: "absolute error"}}
+	}
+	for k := range list {
+		var sums, n []float64
+		for _, u := range e.units {
+			count, of := u.losses()
+			sums, n = append(sums, of[k]), append(n, count)
+		}
+		list[k].Values = calibrate.Linearised(sums, n)
+	}
+	return list
+}
+
+// intervals returns the intervals of the figures that have one, by their key. All figures have the same resamples.
+func (e *evaluator) intervals(bins int) map[string]chance.Interval {
+	var figures []measure[*result]
+	measures := e.all.measures()
+	for i, m := range measures[1:] {
+		if figure := measures[i]; m.Key == figure.Key+"_low" {
+			figures = append(figures, figure)
+		}
+	}
+	out := map[string]chance.Interval{}
+	if len(e.units) < 2 || e.opts.NoIntervals {
+		for _, m := range figures {
+			out[m.Key] = chance.Interval{Low: math.NaN(), High: math.NaN()}
+		}
+		return out
+	}
+	none := e.t.newSums().brief()
+	found := chance.FigureBootstrap(len(e.units), func(rows []int) (values []float64) {
+		sum := none.brief()
+		for _, i := range rows {
+			sum.merge(e.units[i])
+		}
+		for _, m := range figures {
+			values = append(values, m.of(&result{all: sum, bins: bins}))
+		}
+		return values
+	}, chance.BootstrapOptions{Seed: e.opts.Seed, Resamples: resamples})
+	for k, m := range figures {
+		out[m.Key] = found[k]
+	}
+	return out
+}
+
+func (e *evaluator) Evaluation() *Evaluation {
+	const paper = 20 // bins, as in package calibrate
+	bins := cmp.Or(e.opts.ECE.Bins, paper)
+	r := &result{e.all, e.intervals(bins), bins}
+	out := &Evaluation{Losses: e.Losses()}
+	out.Scores = measured(e.all.measures(), r, e.opts.MainOnly)
+	out.Parts, out.Reliability = e.all.parts(r.bins)
+	if n := len(e.units); e.opts.NoLosses && e.group != nil && n < fewUnits {
+		out.Warnings = append(out.Warnings, fmt.Errorf("there are only %d groups: intervals from so few are rough, and too narrow", n))
+	}
+	if v := out.Value("nll"); math.IsInf(v, 1) {
+		out.Warnings = append(out.Warnings, errors.New("NLL is infinite: a label has probability 0, or less than a float64 holds"))
+	}
+	return out
+}
+
+// fewUnits is the number of groups below which a bootstrap is too narrow: with 10 it covers about 90 %.
+const fewUnits = 10
+
+// resamples is enough for ends of intervals that differ by 3 % of their width between seeds.
+const resamples = 1000
+
+const ofPositions = "figures count the labelled positions (pixels, tokens) of all examples together; intervals are 95 % and resample " +
+	"whole examples"

@@ -1,0 +1,207 @@
+package task
+
+import (
+	wire "encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// tokenSums implements [positionSums] for language models. A text has units of chance: see [truth.Text].
+type tokenSums struct {
+	columns map[string]int // of the values of a token
+	all     *calibrate.TokenSums
+	units   map[int]*calibrate.TokenSums // without cells; nil for an example that is one unit
+}
+
+func (s *tokenSums) add(p position) error {
+	label, text := p.label.Classes[0], p.label.Text
+	var token calibrate.Judged
+	var entropy float64
+	if v := p.values; v != nil {
+		token = calibrate.Judged{
+			TopLabel: calibrate.TopLabel{Confidence: v[s.columns["confidence"]], Correct: int(v[s.columns["prediction"]]) == label},
+			NLL:      v[s.columns["nll"]],
+			Brier:    v[s.columns["brier"]],
+		}
+		entropy = v[s.columns["predictive_entropy"]]
+	} else if err := calibrate.CheckRow(p.outcome, label); err != nil {
+		return err
+	} else {
+		token, entropy = calibrate.JudgeRow(p.outcome, label), calibrate.Entropy(p.outcome)
+	}
+	characters, bytes := 0, 0
+	if text != nil && text.Characters != nil {
+		characters, bytes = text.Characters[0], text.Bytes[0]
+	}
+	s.all.Add(token, entropy, characters, bytes, s.unit(text))
+	return nil
+}
+
+// unit returns the sums of the unit of one token, or nil for an example that is one unit.
+func (s *tokenSums) unit(of *truth.Text) *calibrate.TokenSums {
+	if of == nil {
+		return nil
+	}
+	k := of.Unit[0]
+	if s.units == nil {
+		s.units = map[int]*calibrate.TokenSums{}
+	}
+	if s.units[k] == nil {
+		s.units[k] = &calibrate.TokenSums{}
+	}
+	return s.units[k]
+}
+
+func (s *tokenSums) merge(o positionSums) {
+	from := o.(*tokenSums)
+	s.all.Merge(from.all)
+	for k, u := range from.units {
+		s.unit(&truth.Text{Unit: []int{k}}).Merge(u)
+	}
+}
+
+func (s *tokenSums) brief() positionSums { return &tokenSums{s.columns, s.all.Brief(), s.units} }
+
+// split calls f with the sums of each unit, in their order.
+func (s *tokenSums) split(f func(unit string, of positionSums)) {
+	for _, k := range s.order() {
+		f(fmt.Sprint(k), &tokenSums{all: s.units[k]})
+	}
+}
+
+func (s *tokenSums) order() []int { return slices.Sorted(maps.Keys(s.units)) }
+
+func (s *tokenSums) append(b []byte) []byte {
+	b = appendPart(b, s.all.Append(nil))
+	for _, k := range s.order() {
+		b = appendPart(wire.AppendUvarint(b, uint64(k)), s.units[k].Append(nil))
+	}
+	return b
+}
+
+func (s *tokenSums) parse(b []byte) error {
+	part, b, err := cutPart(b)
+	if err != nil {
+		return err
+	}
+	if s.all, err = calibrate.ParseTokenSums(part); err != nil {
+		return err
+	}
+	for s.units = nil; len(b) > 0; {
+		k, n := wire.Uvarint(b)
+		if n <= 0 || k > math.MaxInt32 {
+			return errSums
+		}
+		if part, b, err = cutPart(b[n:]); err != nil {
+			return err
+		}
+		unit, err := calibrate.ParseTokenSums(part)
+		if err != nil {
+			return err
+		}
+		s.unit(&truth.Text{Unit: []int{int(k)}}).Merge(unit)
+	}
+	return nil
+}
+
+func (s *tokenSums) losses() (n float64, sums [3]float64) {
+	n = float64(s.all.Positions)
+	return n, [3]float64{s.all.NLL, n - float64(s.all.Right), s.all.Brier}
+}
+
+// ofTokens computes a figure of a language model.
+func ofTokens(f func(*calibrate.TokenSums) float64) func(positionSums) float64 {
+	return func(s positionSums) float64 { return f(s.(*tokenSums).all) }
+}
+
+const ofTexts = "figures count all predicted tokens; intervals are 95 % and resample whole documents, or blocks of a text without documents"
+
+var tokenMeasures = func() []measure[*result] {
+	mean := func(sum func(*calibrate.TokenSums) float64) func(positionSums) float64 {
+		return ofTokens(func(s *calibrate.TokenSums) float64 { return sum(s) / float64(s.Positions) })
+	}
+	plain := func(m Metric, of func(positionSums) float64) []measure[*result] {
+		return []measure[*result]{{m, func(r *result) float64 { return of(r.all) }}}
+	}
+	return slices.Concat(
+		resampled(Metric{Key: "perplexity", Header: "perplexity", Digits: 2, Note: ofTexts}, ofTokens((*calibrate.TokenSums).Perplexity)),
+		resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, mean(func(s *calibrate.TokenSums) float64 {
+			return s.NLL
+		})),
+		resampled(Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, mean(func(s *calibrate.TokenSums) float64 {
+			return float64(s.Right)
+		})),
+		[]measure[*result]{{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 {
+			return r.all.(*tokenSums).all.ECE(r.bins)
+		}}},
+		plain(Metric{
+			Key:      "bits_per_character",
+			Header:   "bits/character",
+			Digits:   4,
+			Optional: true,
+			Further:  true,
+			Brief:    true,
+		}, ofTokens(func(s *calibrate.TokenSums) float64 {
+			return s.Bits(s.Characters)
+		})),
+		plain(Metric{
+			Key:      "bits_per_byte",
+			Header:   "bits/byte",
+			Digits:   4,
+			Optional: true,
+			Further:  true,
+		}, ofTokens(func(s *calibrate.TokenSums) float64 {
+			return s.Bits(s.Bytes)
+		})),
+		plain(Metric{
+			Key:     "bits_per_token",
+			Header:  "bits/token",
+			Digits:  4,
+			Further: true,
+		}, ofTokens(func(s *calibrate.TokenSums) float64 {
+			return s.Bits(s.Positions)
+		})),
+		plain(Metric{Key: "entropy", Header: "entropy", Digits: 4, Unit: "nats", Further: true,
+			Note: "entropy: mean of the predictive entropy. It equals NLL for a calibrated model (Braverman et al. 2020)"},
+			mean(func(s *calibrate.TokenSums) float64 {
+				return s.Entropy
+			})),
+		plain(Metric{
+			Key:     "smooth_ece",
+			Header:  "smooth ECE",
+			Digits:  4,
+			Further: true,
+			Note:    smoothNote,
+		}, ofTokens((*calibrate.TokenSums).SmoothECE)),
+		plain(Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *calibrate.TokenSums) float64 {
+			return s.Brier
+		})),
+		plain(Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *calibrate.TokenSums) float64 {
+			return float64(s.Positions)
+		})),
+	)
+}()
+
+func (s *tokenSums) measures() []measure[*result] { return tokenMeasures }
+
+// parts returns the figures of each document or block.
+func (s *tokenSums) parts(bins int) (list []Part, reliability []calibrate.ReliabilityBin) {
+	s.split(func(unit string, of positionSums) {
+		r := &result{all: of, bins: bins}
+		p := Part{Name: unit}
+		for _, m := range tokenMeasures {
+			switch m.Key {
+			case "tokens", "perplexity", "nll", "accuracy", "bits_per_character":
+				m.Further = false
+				p.Scores = append(p.Scores, Score{Metric: m.Metric, Value: m.of(r)})
+			}
+		}
+		list = append(list, p)
+	})
+	return list, s.all.Reliability(bins)
+}

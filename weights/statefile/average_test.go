@@ -1,0 +1,55 @@
+package statefile
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Two networks in a state_dict have the same names and shapes behind different beginnings. Layers, blocks and the halves of an
+// autoencoder are one network.
+func TestNetworkKeys(t *testing.T) {
+	t.Parallel()
+	type shapes map[string][]int64
+	for name, c := range map[string]struct {
+		tensors shapes
+		want    []string
+	}{
+		"two networks": {shapes{"online.0.weight": {2, 3}, "online.0.bias": {2}, "ema.0.weight": {2, 3}, "ema.0.bias": {2}},
+			[]string{"ema", "online"}},
+		"numbered layers": {shapes{"0.weight": {2, 3}, "0.bias": {2}, "2.weight": {4, 2}, "2.bias": {4}}, nil},
+		"equal layers":    {shapes{"fc1.weight": {2, 2}, "fc1.bias": {2}, "fc2.weight": {2, 2}, "fc2.bias": {2}}, nil},
+		"equal blocks": {shapes{"0.conv.weight": {2, 2}, "0.conv.bias": {2}, "1.conv.weight": {2, 2}, "1.conv.bias": {2}},
+			nil},
+		"halves": {shapes{"enc.0.weight": {2, 3}, "enc.0.bias": {2}, "dec.0.weight": {3, 2}, "dec.0.bias": {3}}, nil},
+		"one of two is smaller": {shapes{"online.0.weight": {2, 3}, "online.0.bias": {2}, "ema.0.weight": {2, 3}},
+			nil},
+	} {
+		var entries []Entry
+		for tensor, shape := range c.tensors {
+			n := 4
+			for _, d := range shape {
+				n *= int(d)
+			}
+			entries = append(entries, Entry{Name: tensor, DType: weights.F32, Shape: shape, Elements: func(w io.Writer) error {
+				_, err := w.Write(make([]byte, n))
+				return err
+			}})
+		}
+		var file bytes.Buffer
+		if err := Write(&file, "x", entries, ""); err != nil {
+			t.Fatal(name, err)
+		}
+		f, err := Parse("x.pt", file.Bytes())
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		got := f.StateDicts()[0].NetworkKeys()
+		if slices.Sort(got); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,267 @@
+package statefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A File is an open checkpoint: one file, or one of several shards.
+type File struct {
+	Path string
+	// Epoch and Step are the counts that a training script has stored with the weights. They are -1 if there are
+	// none.
+	Epoch, Step int64
+	// Timm is the network that timm's train.py names in the file, or nil.
+	Timm *TimmModel
+	// Ignored lists what the file holds besides its state_dicts.
+	Ignored []Ignored
+	// Legacy says that PyTorch before 1.6 wrote the file, or a later version on request. Such files have no
+	// checksums, so damage to their weights cannot be found.
+	Legacy bool
+	// Distributed says that the folder is a distributed checkpoint (DCP).
+	Distributed bool
+	// ScheduleFree is the mode of the schedule-free optimizer that moved the weights, or "".
+	ScheduleFree ScheduleFree
+	// Origin is what swagwrap says of a file that it wrote, as JSON. It is "" for files of other programs.
+	Origin string
+
+	metadata map[string]map[string]string // of safetensors files, by their paths
+	dicts    []*StateDict
+	mappings []*weights.Mapping
+	part     bool // one of several shards
+}
+
+// Open opens the checkpoint at path. It may be a file that torch.save wrote, whatever its extension, or a safetensors
+// file. It may also be an index of shards (*.index.json), or a folder in which Hugging Face keeps one of these.
+// Errors are of type [*Error], or come from the system or package weights.
+//
+// Open succeeds even if a part of the file is not readable. [File.StateDict] returns the error of a single
+// state_dict.
+func Open(path string) (*File, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{Path: path, Epoch: -1, Step: -1}
+	if fi.IsDir() {
+		err = f.openFolder(path)
+	} else {
+		err = f.openFile(path, nil)
+	}
+	if err := f.done(err); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// A format is a kind of file that holds tensors by name. A new one is one file of this package, which registers it. Only that file
+// knows how the tensors are stored.
+type format struct {
+	// begins reports whether a file has this format, by its name and its first [headBytes] bytes. No file has two formats.
+	begins func(path string, head []byte) bool
+	// in returns the file that stands for a folder in this format, or "" for other folders. It is nil if a checkpoint is one file.
+	in func(dir string) string
+	// read sets the state_dicts of f, and what else the file says.
+	read func(f *File, path string, data []byte) error
+	// origin returns what swagwrap says in a file that it wrote: see [OriginOf]. It is nil if it writes no such files.
+	origin func(m *weights.Mapping) string
+}
+
+const headBytes = 513
+
+var formats []*format
+
+// register adds a format when the program starts.
+func register(f format) *format {
+	formats = append(formats, &f)
+	return &f
+}
+
+// formatOf returns the format of a file, or nil.
+func formatOf(path string, head []byte) *format {
+	for _, f := range formats {
+		if f.begins != nil && f.begins(path, head) {
+			return f
+		}
+	}
+	return nil
+}
+
+// Several reports whether [Open] reads several files for path, which is a folder or an index of shards.
+func Several(path string) bool { return IsFolder(path) || strings.HasSuffix(path, indexSuffix) }
+
+// Is reports whether the file or folder at path is of a kind that [Open] reads, or refuses with a reason. It looks at
+// the first bytes only.
+func Is(path string) bool {
+	if Several(path) {
+		return true
+	}
+	f, _, err := file.Regular(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var head [headBytes]byte
+	n, err := io.ReadFull(f, head[:])
+	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && formatOf(path, head[:n]) != nil
+}
+
+// OriginOf returns [File.Origin] of the file at path. It reads the directory of the file only, and the file does not count
+// as an input: see [weights.Peek]. It returns "" for files of other programs, and for files that it cannot read.
+func OriginOf(path string) (origin string) {
+	m, err := weights.Peek(path)
+	if err != nil {
+		return ""
+	}
+	defer m.Close()
+	weights.Guarded(func() error { // another program may cut the file short: then nothing is known of it
+		if f := formatOf(path, m.Data); f != nil && f.origin != nil {
+			origin = f.origin(m)
+		}
+		return nil
+	})()
+	return origin
+}
+
+// done completes the error of opening f.
+func (f *File) done(err error) error {
+	if err == nil && len(f.dicts) == 0 && !f.part {
+		err = f.nothing()
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Path == "" {
+		e.Path = f.Path
+	}
+	return err
+}
+
+// StateDicts lists the state_dicts in the order of the file. There is at least
+// one; its Err may say that it cannot be used.
+func (f *File) StateDicts() []*StateDict { return f.dicts }
+
+// StateDict returns the state_dict with the given key. The key "" also means the only one, if the file has just one. A key may go on
+// with the beginning of the names of tensors, where a state_dict holds several networks.
+func (f *File) StateDict(key string) (*StateDict, error) {
+	i := slices.IndexFunc(f.dicts, func(sd *StateDict) bool { return sd.Key == key })
+	if i < 0 && key == "" && len(f.dicts) == 1 {
+		i = 0
+	}
+	var found *StateDict
+	if i >= 0 {
+		found = f.dicts[i]
+	} else if key != "" {
+		found = f.under(key)
+	}
+	if found != nil && found.err != nil {
+		return nil, found.err
+	} else if found != nil {
+		return found, nil
+	}
+	var names []string
+	for _, sd := range f.dicts {
+		names = append(names, sd.String())
+	}
+	what := fmt.Sprintf("%d state_dicts, want the key of one", len(f.dicts))
+	if key != "" {
+		what = fmt.Sprintf("no state_dict under %q", key)
+	}
+	return nil, &Error{Path: f.Path, What: what, Hint: "it has " + strings.Join(names, ", ")}
+}
+
+// Mappings returns the mapped files in the order of their paths. Close unmaps them.
+func (f *File) Mappings() []*weights.Mapping {
+	return slices.SortedFunc(slices.Values(f.mappings), func(a, b *weights.Mapping) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// Metadata returns the texts that the safetensors file at path holds besides its tensors. path is that of f, or of one of its
+// shards. It is nil for files in other formats.
+func (f *File) Metadata(path string) map[string]string { return f.metadata[path] }
+
+// Release gives the memory taken by reads back to the system: see [weights.Mapping.Release].
+func (f *File) Release() {
+	for _, m := range f.mappings {
+		m.Release()
+	}
+}
+
+// Close unmaps the file. Results of [Tensor.Piece] and [Tensor.Bytes] are invalid afterwards.
+func (f *File) Close() error {
+	var errs []error
+	for _, m := range f.mappings {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// nothing returns the error for a file without a state_dict.
+func (f *File) nothing() error {
+	const most = 8
+	var found []string
+	for _, g := range f.Ignored[:min(len(f.Ignored), most)] {
+		found = append(found, fmt.Sprintf("%q (%s)", shorten(g.Name), g.Why))
+	}
+	what := "holds no state_dict"
+	if len(found) > 0 {
+		what += ", but " + strings.Join(found, ", ")
+	}
+	if more := len(f.Ignored) - most; more > 0 {
+		what += fmt.Sprintf(" and %d more", more)
+	}
+	return &Error{Path: f.Path, What: what, Hint: saveAgain}
+}
+
+func (f *File) openFile(path string, of *format) error {
+	m, err := weights.Map(path)
+	if err != nil {
+		return err
+	}
+	f.mappings = append(f.mappings, m)
+	if of != nil {
+		return of.read(f, path, m.Data)
+	}
+	return f.parse(path, m.Data)
+}
+
+// parse reads one file.
+func (f *File) parse(path string, data []byte) error {
+	name := path
+	if f.part {
+		name = "" // no shard is an index of further ones
+	}
+	if of := formatOf(name, data); of != nil {
+		return of.read(f, path, data)
+	}
+	return &Error{What: other(data) + ", want a checkpoint of PyTorch (.pt, .pth, .ckpt, .bin) or safetensors"}
+}
+
+// other describes a file of a kind that is not supported.
+func other(data []byte) string {
+	for magic, what := range map[string]string{
+		"\x1f\x8b":                         "a gzip file",
+		"version https://git-lfs":          "a pointer of Git LFS, whose file was not fetched (git lfs pull)",
+		"\x89HDF\r\n":                      "an HDF5 file",
+		"\x93NUMPY":                        "a NumPy array",
+		"GGUF":                             "a GGUF file",
+		"{":                                "a JSON file",
+		"<":                                "a page of the web, or XML",
+		"(":                                "a pickle of protocol 0",
+		"\x00\x00\x00\x00\x00\x00\x00\x00": "zeros",
+	} {
+		if bytes.HasPrefix(data, []byte(magic)) {
+			return what
+		}
+	}
+	if len(data) == 0 {
+		return "empty"
+	}
+	return "a file of an unknown kind"
+}

@@ -1,0 +1,224 @@
+package statefile
+
+import (
+	"archive/zip"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+var (
+	_ = register(format{begins: func(_ string, head []byte) bool {
+		return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
+	}, read: func(f *File, path string, data []byte) error { return f.readPickle(path, data, openZip) }, origin: zipOrigin})
+	// PyTorch before 0.4 kept its checkpoints in tar files.
+	_ = register(format{begins: func(_ string, head []byte) bool {
+		return len(head) > 512 && bytes.HasPrefix(head[257:], []byte("ustar"))
+	}, read: func(*File, string, []byte) error {
+		return &Error{What: "a tar file, in which PyTorch before 0.4 kept checkpoints, want one of 0.4 or later",
+			Hint: "unpack it first, if the checkpoint is inside; or load and save it with a PyTorch between 0.4 and 1.13"}
+	}})
+	_ = register(format{begins: func(_ string, head []byte) bool {
+		return len(head) > 1 && head[0] == opProto
+	}, read: func(f *File, path string, data []byte) error {
+		f.Legacy = true
+		return f.readPickle(path, data, openLegacy)
+	}})
+)
+
+// readPickle reads a file of torch.save.
+func (f *File) readPickle(path string, data []byte, open func([]byte, *budget) (*container, error)) error {
+	b := newBudget(len(data))
+	c, err := open(data, b)
+	if err != nil {
+		return err
+	}
+	f.Origin = c.origin
+	r := &rebuilder{path: path, c: c, budget: b, maxBytes: 2*int64(len(data)) + 32<<20, part: f.part}
+	if f.dicts, err = r.search("", c.root, 0); err != nil {
+		return err
+	}
+	f.markAverages(c.root, r)
+	f.refuseParts(c.root)
+	f.Ignored = leftOver(c.root, f.dicts)
+	f.Epoch = progress(c.root, epochKeys)
+	f.Step = progress(c.root, stepKeys)
+	f.Timm = timmModel(c.root)
+	return nil
+}
+
+// A container holds a pickled object and, outside the pickle, the elements of its tensors.
+type container struct {
+	root      any
+	records   map[string]record // by folder + storage key
+	folder    string
+	bigEndian bool
+	origin    string // the entry of [Write]
+}
+
+// maxDirectory bounds the bytes that are read from a zip file's directory. It allows about 80,000 tensors, for which
+// archive/zip takes 50 MB.
+const maxDirectory = 8 << 20
+
+// A record is a range of a file.
+type record struct {
+	data []byte
+	crc  uint32 // CRC-32 of data, 0 if the file has none
+}
+
+// damaged reports whether the bytes differ from those that were written.
+func (r record) damaged() bool { return r.crc != 0 && crc32.ChecksumIEEE(r.data) != r.crc }
+
+// openZip reads the format of PyTorch 1.6 and later. Its local headers hold no sizes, so only the central directory
+// counts.
+func openZip(data []byte, b *budget) (*container, error) {
+	read := &bounded{data: bytes.NewReader(data), left: maxDirectory}
+	z, err := zip.NewReader(read, int64(len(data)))
+	if err != nil {
+		return nil, &Error{
+			What: "not a readable zip file",
+			Err:  err,
+			Hint: "is the file complete? PyTorch writes the zip file's directory last",
+		}
+	}
+	read.left = -1
+	stem, err := zipStem(z)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := zipEntries(z, data)
+	if err == nil {
+		err = b.spend(costName * int64(len(entries)))
+	}
+	if err != nil {
+		return nil, &Error{What: "not a readable checkpoint", Err: err}
+	}
+	c := &container{records: entries, folder: stem + "data/"}
+	switch order := string(entries[stem+"byteorder"].data); order {
+	case "big":
+		c.bigEndian = true
+	case "", "little":
+	default:
+		return nil, &Error{What: fmt.Sprintf("byteorder %q, want little or big", shorten(order))}
+	}
+	pickle := entries[stem+"data.pkl"]
+	if pickle.damaged() {
+		return nil, &Error{What: "data.pkl: its CRC-32 differs: the file is damaged"}
+	}
+	if origin := entries[stem+originEntry]; len(origin.data) <= maxOrigin {
+		c.origin = string(origin.data)
+	}
+	m := &machine{data: pickle.data, budget: b}
+	if c.root, err = m.load(); err != nil {
+		return nil, &Error{What: "data.pkl", Err: err}
+	}
+	return c, nil
+}
+
+// zipEntries returns the bytes of every entry. PyTorch never writes an entry that is compressed or shares bytes with
+// another, so such an entry is an error.
+func zipEntries(z *zip.Reader, data []byte) (map[string]record, error) {
+	type place struct {
+		name     string
+		from, to int64
+	}
+	var places []place
+	out := make(map[string]record, len(z.File))
+	for _, f := range z.File {
+		name := shorten(f.Name)
+		if f.Method != zip.Store || f.CompressedSize64 != f.UncompressedSize64 {
+			return nil, fmt.Errorf("entry %q: compressed, want it stored as PyTorch does", name)
+		}
+		if _, twice := out[f.Name]; twice {
+			return nil, fmt.Errorf("entry %q: listed twice", name)
+		}
+		from, err := f.DataOffset()
+		if err != nil {
+			return nil, fmt.Errorf("entry %q: %w", name, err)
+		}
+		if from < 0 || from > int64(len(data)) || f.UncompressedSize64 > uint64(int64(len(data))-from) {
+			return nil, fmt.Errorf("entry %q: %d bytes at byte %d of %d: truncated", name, f.UncompressedSize64, from, len(data))
+		}
+		to := from + int64(f.UncompressedSize64)
+		out[f.Name] = record{data[from:to:to], f.CRC32}
+		if from < to {
+			places = append(places, place{name, from, to})
+		}
+	}
+	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(a.from, b.from) })
+	for i := 1; i < len(places); i++ {
+		if a, b := places[i-1], places[i]; b.from < a.to {
+			return nil, fmt.Errorf("entries %q and %q: share bytes", a.name, b.name)
+		}
+	}
+	return out, nil
+}
+
+// zipStem returns the folder in the zip file that holds the checkpoint. It has the name of the file that was written
+// first.
+func zipStem(z *zip.Reader) (string, error) {
+	var stems []string
+	var numpy bool
+	for _, f := range z.File {
+		name := f.Name[strings.LastIndexByte(f.Name, '/')+1:]
+		numpy = numpy || strings.HasSuffix(name, ".npy")
+		switch name {
+		case "constants.pkl":
+			return "", &Error{What: "a TorchScript archive, want a state_dict",
+				Hint: "in Python: torch.save(torch.jit.load(FILE, map_location=\"cpu\").state_dict(), NEW)"}
+		case "data.pkl":
+			stems = append(stems, strings.TrimSuffix(f.Name, name))
+		}
+	}
+	switch {
+	case len(stems) == 1:
+		return stems[0], nil
+	case len(stems) > 1:
+		return "", &Error{What: fmt.Sprintf("%d entries data.pkl, want one", len(stems))}
+	case numpy:
+		return "", &Error{What: "a NumPy .npz file, want a checkpoint of PyTorch"}
+	}
+	return "", &Error{What: "a zip file without data.pkl, want a checkpoint of PyTorch",
+		Hint: "unpack it first, if the checkpoint is inside; a torch.package archive must be saved as a state_dict"}
+}
+
+// bounded reads at most left bytes; a negative left is no bound.
+type bounded struct {
+	data io.ReaderAt
+	left int64
+}
+
+var errDirectory = errors.New("its directory is larger than any checkpoint's")
+
+func (r *bounded) ReadAt(p []byte, off int64) (int, error) {
+	if r.left >= 0 {
+		if int64(len(p)) > r.left {
+			return 0, errDirectory
+		}
+		r.left -= int64(len(p))
+	}
+	return r.data.ReadAt(p, off)
+}
+
+// zipOrigin returns the entry of [Write] about the origin of a file.
+func zipOrigin(m *weights.Mapping) string {
+	z, err := zip.NewReader(&bounded{data: bytes.NewReader(m.Data), left: maxDirectory}, int64(len(m.Data)))
+	if err != nil {
+		return ""
+	}
+	for _, f := range z.File {
+		from, err := f.DataOffset()
+		if err == nil && strings.HasSuffix(f.Name, "/"+originEntry) && f.Method == zip.Store && f.UncompressedSize64 <= maxOrigin &&
+			from >= 0 && from+int64(f.UncompressedSize64) <= int64(len(m.Data)) {
+			return string(m.Data[from:][:f.UncompressedSize64])
+		}
+	}
+	return ""
+}
