@@ -232,7 +232,10 @@ func (a *app) cli() *cli.App {
 	for _, command := range a.commands() {
 		c.Commands = append(c.Commands, command.library(a))
 	}
-	for _, words := range []*cli.Command{shell.Completion(), shell.Man(exitStatus), a.topicCommand()} {
+	topic := topicCommand(a).library(a)
+	topic.Hidden = true
+	c.Commands = append(c.Commands, topic)
+	for _, words := range []*cli.Command{shell.Completion(), shell.Man(exitStatus)} {
 		action := words.Action
 		own := &command{name: words.Name, usage: words.Usage, args: words.ArgsUsage, description: words.Description}
 		cmd := own.library(a)

@@ -13,7 +13,6 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -122,7 +121,6 @@ const reference = "reference"
 
 func (o *fitOptions) rows() flags.Table {
 	o.how = swag.FitOptions{Producer: console.Producer(), Health: trajectory.Describe}
-	o.files.Parity.Runtime = open.RuntimeOptions{Provider: ort.Provider{Name: ort.CPU, Precision: ort.F32}}
 	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
 		flags.Rank(flags.Row{
 			Usage:   "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)",
@@ -184,7 +182,7 @@ func (o *fitOptions) rows() flags.Table {
 			Name:    "parity",
 			Usage:   "compare with reference outputs if they are there: `on`|off. off goes on without, and the model card says so",
 			Default: "on",
-		}, &o.files.Parity.Off, func(s string) (bool, error) { return s == "off", word.Check(s, "on", "off") }),
+		}, &o.files.Parity.Off, func(s string) (off bool, err error) { return s == "off", word.Check(s, "on", "off") }),
 		flags.Allow(&o.files.Folded, "folded", "go on although batch norm was folded into the weights"),
 		flags.Threads(&o.how.Workers),
 	})

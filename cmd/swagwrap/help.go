@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"io"
-
-	"github.com/urfave/cli/v2"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 )
@@ -11,16 +11,17 @@ import (
 // topics are pages about what is no command.
 var topics = map[string]string{"parity": parityPage}
 
-func (a *app) topicCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "topic", // help TOPIC
-		Usage:     "show a page about parity",
-		ArgsUsage: "TOPIC",
-		Hidden:    true,
-		Action: func(c *cli.Context) error {
-			page, ok := topics[c.Args().First()]
+// topicCommand is what help TOPIC runs: see [flags.Anywhere].
+func topicCommand(a *app) *command {
+	return &command{
+		name:  "topic",
+		usage: "show a page about parity",
+		args:  "TOPIC",
+		run: func(_ context.Context, args []string) error {
+			topic := strings.Join(args, " ")
+			page, ok := topics[topic]
 			if !ok {
-				return console.Usagef("swagwrap help parity", "help %s: there is no command or topic of this name", c.Args().First())
+				return console.Usagef("swagwrap help parity", "help %s: there is no command or topic of this name", topic)
 			}
 			_, err := io.WriteString(a.Stdout, page)
 			return err

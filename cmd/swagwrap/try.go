@@ -367,7 +367,9 @@ func (t *trial) step(words []string) error {
 	if len(t.ran) > 2 { // fit and compare have said what there is to say
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
-	c := newApp(&env, func() {}).command(words[0])
+	a := newApp(&env, func() {})
+	a.Later = &t.comparison.Runtime
+	c := a.command(words[0])
 	env.Usage = c.name + " " + c.args
 	file.Forget()
 	if words = words[1:]; t.output.Force {

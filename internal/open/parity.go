@@ -23,9 +23,8 @@ import (
 
 // ParityOptions say where the reference outputs of the training framework are.
 type ParityOptions struct {
-	File    string // or "" for the one beside the graph or the checkpoints
-	Off     bool
-	Runtime RuntimeOptions
+	File string // or "" for the one beside the graph or the checkpoints
+	Off  bool
 }
 
 // few is the number of examples that every checkpoint is held against. The last one is held against all.
@@ -56,7 +55,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 			setting.Reference)
 		return nil
 	}
-	rt, _, err := s.chosenRuntime(o.Runtime)
+	rt, _, err := s.chosenRuntime(s.Computes())
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
 		s.Warnf("%s: parity not checked, since no ONNX Runtime is here: %v", path, err)
 		return nil

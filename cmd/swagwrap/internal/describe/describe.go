@@ -220,6 +220,7 @@ func (d *described) posterior() error {
 	d.from("weights", "%s, and %s of batch norm", report.Thousands(int(p.Layout.Len(weights.Parameter))),
 		report.Thousands(int(p.Layout.Len(weights.Statistic))))
 	d.from("options", "rank %d, %s deviations, divisor %d", o.Rank, o.Deviations, o.Divisor)
+	d.parity(p.Card)
 	screen := d.env.Screen()
 	if d.how.JSON {
 		screen = report.Screen{}
@@ -290,6 +291,7 @@ func (d *described) ensemble() error {
 			return err
 		}
 	}
+	d.parity(e.Card)
 	d.calibrated(e.Calibration, e.Threshold)
 	d.promised(e.Guarantee)
 	d.Next = console.NextOfEnsemble(e)
@@ -297,6 +299,13 @@ func (d *described) ensemble() error {
 		d.quality("settled", "%s", settling.Describe(r, e.Members()))
 	}
 	return nil
+}
+
+// parity says how the network was held against the training framework.
+func (d *described) parity(card swag.Card) {
+	if card.Parity != nil {
+		d.quality("parity", "%v", card.Parity)
+	}
 }
 
 // promised says what a file guarantees of predictions.

@@ -55,6 +55,10 @@ func (d *described) told(metadata map[string]string) error {
 		if d.Card = json.RawMessage(card); !json.Valid(d.Card) {
 			return fmt.Errorf("%s: metadata %q: not JSON", d.Path, ensemble.KeyCard)
 		}
+		var known swag.Card
+		if json.Unmarshal(d.Card, &known) == nil {
+			d.parity(known)
+		}
 	}
 	what := map[string]string{
 		ensemble.ModelEnsemble: "an ensemble: members " + metadata["swagwrap.members"],

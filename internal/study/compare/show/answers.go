@@ -11,10 +11,14 @@ import (
 
 // answers are short ones to what a reader of the page asks besides the verdict: other seeds, the data, the checkpoints.
 func (r sentences) answers() []report.Fact {
-	return []report.Fact{{Name: "other seeds", Value: r.ofSeeds()}, {Name: "your data", Value: r.ofData()}, {
+	facts := []report.Fact{{Name: "other seeds", Value: r.ofSeeds()}, {Name: "your data", Value: r.ofData()}, {
 		Name:  "your checkpoints",
 		Value: r.ofCheckpoints(),
 	}}
+	if proof := r.Runs[0].Network.Posterior.Card.Parity; proof != nil {
+		facts = append(facts, report.Fact{Name: "parity with training", Value: proof.String()})
+	}
+	return facts
 }
 
 // ofSeeds says whether other draws, and other runs of training, would change the choice.

@@ -1,0 +1,89 @@
+"""Reference outputs: what is in the file is what PyTorch computes, and the model stays as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import swagwrap as sw
+import torch
+from torch import nn
+from torch.utils.data import Subset, TensorDataset
+
+
+def right(net: nn.Module, x: torch.Tensor) -> np.ndarray:
+    with torch.no_grad():
+        return net.eval()(x).numpy()
+
+
+def test_reference(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
+    net.train()
+    net.get_submodule("fc").eval()
+    before = {k: v.clone() for k, v in net.state_dict().items()}
+    data = Subset(TensorDataset(images, labels), list(range(39, -1, -1)))
+    path = sw.reference(net, data, 10, path=tmp_path / "new" / "r.npz", weights="a/epoch-3.pt")
+    assert net.training and not net.get_submodule("fc").training
+    assert all(torch.equal(v, before[k]) for k, v in net.state_dict().items())
+    with np.load(path) as got:
+        at = [39 - 4 * i for i in range(10)]
+        np.testing.assert_array_equal(got["inputs.0"], images[at].numpy())
+        np.testing.assert_array_equal(got["labels"], labels[at].numpy())
+        assert list(got["weights"]) == ["epoch-3.pt"]
+        np.testing.assert_allclose(got["outputs.0"][0], right(net, images[at]), rtol=0, atol=1e-6)
+        about = json.loads(str(got["about"]))
+        assert (about["device"], about["dtype"], about["mode"]) == ("cpu", "float32", "eval")
+    with pytest.raises(FileExistsError):
+        sw.reference(net, data, 9, path=path)
+
+
+def test_synthetic_has_no_example(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
+    path = sw.reference(net, TensorDataset(images, labels), 8, path=tmp_path / "r.npz", inputs="synthetic")
+    with np.load(path) as got:
+        assert set(got) == {"inputs.0", "outputs.0", "about"}
+        assert not np.isin(got["inputs.0"], images.numpy()).any()
+        np.testing.assert_allclose(got["outputs.0"], right(net, torch.tensor(got["inputs.0"])), rtol=0, atol=1e-6)
+
+
+def test_half_precision_is_widened(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
+    net.to(torch.bfloat16)
+    path = sw.reference(net, images, 4, path=tmp_path / "r.npz")
+    assert next(net.parameters()).dtype == torch.bfloat16
+    with np.load(path) as got:
+        np.testing.assert_allclose(got["outputs.0"], right(net.float(), images[::10]), rtol=0, atol=1e-6)
+
+
+def test_size(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
+    path = sw.reference(net, images, 40, path=tmp_path / "r.npz", max_bytes=3000)
+    assert path.stat().st_size <= 3000
+    with np.load(path) as got:
+        assert 1 <= len(got["inputs.0"]) < 40
+    with pytest.warns(UserWarning, match="is not written"):
+        sw.reference(net, images, 2, path=tmp_path / "s.npz", max_bytes=100)
+    assert not (tmp_path / "s.npz").exists()
+
+
+def test_callback_has_a_row_for_each_epoch(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
+    save, rows = sw.callback(tmp_path, images[:20]), []
+    for epoch in range(3):
+        with torch.no_grad():
+            for p in net.parameters():
+                p.add_(0.1)
+        save(net.train(), epoch)
+        rows.append(right(net, images[:16]))
+    again = sw.callback(tmp_path, images[:20])  # a run that goes on
+    again(net.train(), 3)
+    rows.append(rows[-1])
+    with np.load(tmp_path / "swagwrap-reference.npz") as got:
+        assert list(got["weights"]) == [f"epoch-{e:03d}.pt" for e in range(4)]
+        np.testing.assert_allclose(got["outputs.0"], rows, rtol=0, atol=1e-6)
+
+
+def test_export_keeps_what_is_of_others(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
+    sw.export(net, images[:4], tmp_path / "a.onnx")
+    first = (tmp_path / "swagwrap-reference.npz").read_bytes()
+    sw.export(net, images[:5], tmp_path / "b.onnx")
+    assert (tmp_path / "swagwrap-reference.npz").read_bytes() == first
+    sw.export(net, images[:4], tmp_path / "c" / "c.onnx", reference=False)
+    assert not (tmp_path / "c" / "swagwrap-reference.npz").exists()
