@@ -173,7 +173,6 @@ func (t *trial) read() error {
 	}
 	t.comparison.rows()
 	_, err := t.comparison.Parse(t.ofComparison())
-	t.fitting.files.Parity.Runtime = t.comparison.Runtime // a process holds one
 	return err
 }
 
