@@ -126,8 +126,8 @@ func inWeb(t *testing.T, folder string, files []string) map[string]seenResult {
 	return said.Results
 }
 
-// rowsOf reads a CSV file by the base name of its paths.
-func rowsOf(t *testing.T, text string) (rows map[string]map[string]string) {
+// webRows reads a CSV file by the base name of its paths.
+func webRows(t *testing.T, text string) (rows map[string]map[string]string) {
 	t.Helper()
 	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(all) < 2 {
@@ -293,7 +293,7 @@ func (tt webCase) try(t *testing.T, dir string) {
 		if code, said := runs(t, append(score, tt.files...)...); code != 0 && code != 3 {
 			t.Fatal(said)
 		}
-		want := rowsOf(t, readFile(t, at(".rows.csv")))
+		want := webRows(t, readFile(t, at(".rows.csv")))
 		for _, path := range tt.files {
 			name := filepath.Base(path)
 			row, see := want[name], shown[name]
@@ -325,7 +325,7 @@ func (tt webCase) try(t *testing.T, dir string) {
 				}
 				continue
 			}
-			got, want := rowsOf(t, see.CSV), rowsOf(t, readFile(t, at(".rows.csv")))
+			got, want := webRows(t, see.CSV), webRows(t, readFile(t, at(".rows.csv")))
 			for row := range want {
 				c.row(row, want[row], got[row])
 			}

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -112,16 +111,4 @@ func TestBooleans(t *testing.T) {
 			t.Errorf("row %d: %q, want %q", i, got, want)
 		}
 	}
-}
-
-// Damaged notes of Arrow count as none.
-func FuzzSchemaFields(f *testing.F) {
-	f.Add([]byte("\xff\xff\xff\xff\x10\x00\x00\x00\x10\x00\x00\x00"))
-	f.Fuzz(func(_ *testing.T, message []byte) {
-		for _, field := range schemaFields(message) {
-			json.Marshal(field.text(fieldName))
-			field.duration(0)
-			field.at(fieldDictionary).bit(dictionaryOrdered)
-		}
-	})
 }
