@@ -55,7 +55,7 @@ CONCURRENT = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '[.]Go[$(O
 LONG = TestCheckOfSimulatedTraining TestGoldenMethods TestGoldenMixture TestDeepEnsembles TestLaplaceDraws TestLaplacePrior \
 	TestRankIsThatOfAFit TestVarianceRatio TestDistribution TestNormals TestDamageIsFound TestForgedFiles TestMutatedFiles \
 	TestForgedEntries TestInputsSurviveGarbageCollection TestExportsFuse TestKernelsSameBits TestValidationPasses TestSWAGMemberTemp \
-	TestSWAGTemp TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample TestRegressions TestFalseAlarms TestEndings TestPower \
+	TestSWAGTemp TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample TestRegressions TestFalseAlarms TestOutputProperties TestPower \
 	TestPlantedBeside TestReplacedAfterVerify TestVerify TestVerifyOwner TestECENoiseCoverage TestEvaluateJudgesSetsOnOtherHalf \
 	TestCoverageRange TestAnsweringKeepsItsGuarantee TestSetsOfUnits TestTemperatureError TestFitVectorScalingFindsMinimum
 
@@ -71,7 +71,7 @@ race: setup ## the concurrent packages under the race detector
 	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) | tr ' ' '|'))$$" $(CONCURRENT)
 
 # The packages whose tests try something more often at night: those that call promise.Figure.
-FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/tokenizer ./internal/ort ./internal/infer ./internal/infer/batchnorm ./internal/infer/intake ./internal/infer/rounding ./internal/infer/store ./internal/moments ./internal/statedict ./internal/predictions ./internal/ensemble ./internal/guarantee \
+FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/tokenizer ./internal/ort ./internal/infer ./internal/infer/batchnorm ./internal/infer/probe ./internal/infer/rounding ./internal/infer/store ./internal/moments ./internal/statedict ./internal/predictions ./internal/ensemble ./internal/guarantee \
 	./internal/baseline ./internal/study/compare ./internal/study/settling ./cmd/swagwrap
 
 # FUZZTIME is for each target. Minimising with Go's default of a minute takes most of it. A target that ends with "context deadline

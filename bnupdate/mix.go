@@ -26,7 +26,7 @@ func (p *Plan) Mix(source, target []float32, w float64) []float32 {
 	return mixed
 }
 
-// Moved says how far the statistics of the first layer are apart: the root mean square over channels of the differences of
+// Moved says how far the statistics of the first layer are from each other: the root mean square over channels of the differences of
 // means, in standard deviations of the source. It is 0 for a plan without layers.
 func (p *Plan) Moved(source, target []float32) float64 {
 	if len(p.layers) == 0 {

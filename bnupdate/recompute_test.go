@@ -239,7 +239,7 @@ func TestSameBits(t *testing.T) {
 }
 
 // TestBetweenShare: class-sorted data, 10 classes whose means are 1 standard
-// deviation apart, loses most of its variance, and says so; shuffled it does not.
+// deviation from each other, loses most of its variance, and says so; shuffled it does not.
 func TestBetweenShare(t *testing.T) {
 	const n, b = 1000, 128
 	r := rand.New(rand.NewPCG(1, 2))

@@ -17,7 +17,7 @@ func TestCalibratorsGolden(t *testing.T) {
 	var problems []struct {
 		Classes             int
 		Logits, New         []float64
-		Labels, Truth       []int
+		Labels, Target      []int
 		SVS, SMS, Quadratic float64
 		VennAbers           []float64 `json:"venn_abers"`
 	}
@@ -27,7 +27,7 @@ func TestCalibratorsGolden(t *testing.T) {
 	}
 	for k, p := range problems {
 		check := func(name string, probs []float64, want float64) {
-			if got := calibrate.NegLogLikelihood(calibrate.Predictions{Classes: p.Classes, Probs: probs, Labels: p.Truth}); !(math.Abs(got-want) < 1e-4) {
+			if got := calibrate.NegLogLikelihood(calibrate.Predictions{Classes: p.Classes, Probs: probs, Labels: p.Target}); !(math.Abs(got-want) < 1e-4) {
 				t.Errorf("problem %d: %s: NLL %v, want %v", k, name, got, want)
 			}
 		}

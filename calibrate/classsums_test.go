@@ -139,7 +139,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Intervals from linearised losses cover the truth as often as they say, although positions of an example depend on
+// Intervals from linearised losses cover the target as often as they say, although positions of an example depend on
 // each other and examples differ in size. Intervals of single positions would not.
 func TestCoverage(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ const (
 // with u uniform in [0, 1), one for each example. The set contains the classes with scores up to their threshold. Of equal
 // probabilities the first class comes first.
 //
-// The promise holds on average over examples from the distribution of the fit, for any network. If a network is confident
+// The guarantee holds on average over examples from the distribution of the fit, for any network. If a network is confident
 // and right more often than Level, some sets are empty. Otherwise they would contain the true class too often.
 type Conformal struct {
 	Level float64 // required share of examples whose set contains the true class
@@ -45,7 +45,7 @@ type Conformal struct {
 // true classes.
 //
 // FitAPS returns an error if n is below level/(1−level), which is 9 examples for a level of 0.9. Then there is no such
-// score, and only the set of all classes keeps the promise. FitAPS panics if level is not between 0 and 1.
+// score, and only the set of all classes keeps the guarantee. FitAPS panics if level is not between 0 and 1.
 func FitAPS(p Predictions, level float64, seed uint64) (Conformal, error) {
 	return p.conformal(level, seed, aps)
 }
@@ -57,7 +57,7 @@ func FitRAPS(p Predictions, level float64, seed uint64) (Conformal, error) {
 	return p.conformal(level, seed, raps)
 }
 
-// FitClasswise is like [FitAPS] with a threshold for each class (Mondrian sets, Vovk 2012). It keeps the promise for the
+// FitClasswise is like [FitAPS] with a threshold for each class (Mondrian sets, Vovk 2012). It keeps the guarantee for the
 // examples of each single class. A class with fewer than level/(1−level) examples is in all sets.
 func FitClasswise(p Predictions, level float64, seed uint64) (Conformal, error) {
 	return p.conformal(level, seed, classwise)
@@ -397,7 +397,7 @@ type Sets struct {
 func SetLevels() []float64 { return []float64{0.9, 0.95, 0.99, 0.999} }
 
 // SetsAbove returns the sets of the lowest level above an accuracy, or those of the highest level if none is above.
-// Below the accuracy, the most probable class alone is right more often than promised. The sets are then that class
+// Below the accuracy, the most probable class alone is right more often than guaranteed. The sets are then that class
 // or empty, and their size is meaningless. Compare methods at one level, above the best of their accuracies.
 //
 // The argument sets is in ascending order of levels, as in [Evaluate]. If it is empty, SetsAbove returns NaN.
@@ -413,7 +413,7 @@ func SetsAbove(sets []Sets, accuracy float64) Sets {
 	return sets[len(sets)-1]
 }
 
-// Fits and applications use different numbers u, because the promise requires that they are independent.
+// Fits and applications use different numbers u, because the guarantee requires that they are independent.
 const (
 	fitStream   = 4
 	applyStream = 5
@@ -423,7 +423,7 @@ const (
 // uniform returns a number in [0, 1) that depends only on its arguments. It has no state, so rows may come in any
 // order.
 func uniform(seed, stream uint64, row int) float64 {
-	x := splitmix.At(splitmix.At(splitmix.At(seed, 0)+stream, 0)+uint64(row), 0)
+	x := splitmix.Nth(splitmix.Nth(splitmix.Nth(seed, 0)+stream, 0)+uint64(row), 0)
 	return float64(x>>11) * 0x1p-53
 }
 

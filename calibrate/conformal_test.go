@@ -10,12 +10,12 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// The promise, whatever the network: over draws of fitting and new images, the
+// The guarantee, whatever the network: over draws of fitting and new images, the
 // coverage is at least the level and at most 1/(n+1) more (Romano, Sesia and
 // Candès 2020, theorem 1). Here the network is far too sure of itself.
 //
 // Kills: a quantile of n in place of n+1; the uniform number left out.
-func TestAPSKeepsItsPromise(t *testing.T) {
+func TestAPSKeepsItsGuarantee(t *testing.T) {
 	const n, fresh, draws = 19, 200, 400
 	rng := rand.New(rand.NewPCG(21, 0))
 	var sum, squares float64
@@ -48,9 +48,9 @@ func sharpened(rng *rand.Rand, n int) calibrate.Predictions {
 		z[i] = 1.5 * rng.NormFloat64()
 	}
 	p := calibrate.Predictions{Classes: classes}
-	truth := calibrate.Softmax(nil, z, classes, 1)
+	target := calibrate.Softmax(nil, z, classes, 1)
 	for i := range n {
-		p.Labels = append(p.Labels, draw(rng, truth[i*classes:(i+1)*classes]))
+		p.Labels = append(p.Labels, draw(rng, target[i*classes:(i+1)*classes]))
 	}
 	p.Probs = calibrate.Softmax(z, z, classes, 1.0/3)
 	return p
@@ -185,7 +185,7 @@ func TestEvaluateJudgesSetsOnOtherHalf(t *testing.T) {
 
 // Kills: a set without the classes whose scores equal the threshold. A network
 // that is certain and wrong for one image in five has true classes of probability
-// 0 among its scores: only all classes keep the promise.
+// 0 among its scores: only all classes keep the guarantee.
 func TestAPSOfSaturated(t *testing.T) {
 	p := calibrate.Predictions{Classes: 3}
 	for i := range 100 {
@@ -202,7 +202,7 @@ func TestAPSOfSaturated(t *testing.T) {
 }
 
 // Ten copies of an example are one unit of chance. Sets are fitted on other units than they are judged on, so the coverage is
-// that of new examples. Without units, copies in both halves promise too much.
+// that of new examples. Without units, copies in both halves guarantee too much.
 func TestSetsOfUnits(t *testing.T) {
 	t.Parallel()
 	const examples, copies, draws = 40, 10, 60

@@ -171,12 +171,12 @@ func TestUnitFolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apart, err := calibrate.CrossFitTemperature(probs, labels, nil, 2, 20, 1)
+	distance, err := calibrate.CrossFitTemperature(probs, labels, nil, 2, 20, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if by.NLLBefore != apart.NLLBefore || !(by.NLLAfter > apart.NLLAfter) {
-		t.Errorf("NLL %v by unit, and %v by example", by, apart)
+	if by.NLLBefore != distance.NLLBefore || !(by.NLLAfter > distance.NLLAfter) {
+		t.Errorf("NLL %v by unit, and %v by example", by, distance)
 	}
 	if _, err := calibrate.CrossFitTemperature(probs[:80], labels[:40], units[:40], 3, 1, 1); err == nil {
 		t.Error("three folds of two units")

@@ -3,7 +3,7 @@
 // [Evaluate] computes the scores of a set of [Predictions]: accuracy, negative log-likelihood, Brier score and
 // expected calibration errors. It also computes the area under the risk–coverage curve and the size of conformal
 // sets. For plotting use [Reliability] and [RiskCoverage]. The function [FitAPS] makes sets of classes that contain
-// the true one with a promised probability.
+// the true one with a guaranteed probability.
 //
 // [FitTemperature] and [FitVectorScaling] repair probabilities (Guo et al. 2017, section 4.2). Fit on separate
 // examples, or use [CrossFit]: it fits on the test examples, but never applies a fit to the labels that it used

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -56,7 +56,7 @@ func TestECENoise(t *testing.T) {
 // The ECE of a calibrated model lies in the range of 95 % in 93 to 97 % of samples, for each binning. The debiased error
 // has the mean 0 before the root.
 func TestECENoiseCoverage(t *testing.T) {
-	samples := promise.Figure(100, 2000)
+	samples := reliability.Figure(100, 2000)
 	slack := 3 * math.Sqrt(0.05*0.95/float64(samples))
 	for _, opts := range []calibrate.ECEOptions{{}, calibrate.GuoBins(), {Binning: calibrate.SwagReference}} {
 		rng := rand.New(rand.NewPCG(3, uint64(opts.Binning)))

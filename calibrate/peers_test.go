@@ -207,8 +207,8 @@ func TestAnsweringKeepsItsGuarantee(t *testing.T) {
 	}
 }
 
-// Class-wise sets keep the promise for each class, where sets of one threshold do not: one class is hard.
-func TestClasswiseKeepsItsPromise(t *testing.T) {
+// Class-wise sets keep the guarantee for each class, where sets of one threshold do not: one class is hard.
+func TestClasswiseKeepsItsGuarantee(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(32, 0))
 	draw := func(n int) calibrate.Predictions {

@@ -89,7 +89,7 @@ func TestLossesOfEachImage(t *testing.T) {
 }
 
 // Kills: a calibration error that looks at the most probable class only. The
-// third class is said to have 0.2 and never comes; the first makes up for it.
+// third class is predicted with 0.2 and never comes; the first makes up for it.
 func TestClasswiseECESeesOtherClasses(t *testing.T) {
 	p := calibrate.Predictions{Classes: 3}
 	for i := range 100 {

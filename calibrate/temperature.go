@@ -199,7 +199,7 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 				return scored{}, fmt.Errorf("row %d: class %d: logit %v, want a finite number or -Inf", i, c, z)
 			}
 		}
-		// The difference also catches finite logits too far apart for float64.
+		// The difference also catches finite logits too far from each other for float64.
 		if math.IsInf(row[label]-floats.Max(row), -1) || math.IsInf(row[label], -1) {
 			return scored{}, fmt.Errorf("row %d: true class %d %w", i, label, ErrExcluded)
 		}

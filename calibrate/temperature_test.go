@@ -76,11 +76,11 @@ func randomProblem(seed uint64) (p problem, separable bool) {
 	for i := range p.logits {
 		p.logits[i] = spread * rng.NormFloat64()
 	}
-	truth := calibrate.Softmax(nil, p.logits, p.classes, math.Exp(rng.NormFloat64()))
+	target := calibrate.Softmax(nil, p.logits, p.classes, math.Exp(rng.NormFloat64()))
 	p.labels = make([]int, n)
 	separable = true
 	for i := range p.labels {
-		row := truth[i*p.classes : (i+1)*p.classes]
+		row := target[i*p.classes : (i+1)*p.classes]
 		best := slices.Index(row, slices.Max(row))
 		p.labels[i] = best
 		if seed%4 != 0 {
@@ -349,9 +349,9 @@ func fuzzLabels(data []byte) []int {
 // The standard error is the standard deviation of T over samples.
 func TestTemperatureError(t *testing.T) {
 	t.Parallel()
-	const repeats, n, classes, truth = 400, 500, 4, 1.7
+	const repeats, n, classes, target = 400, 500, 4, 1.7
 	r := rand.New(rand.NewPCG(3, 5))
-	sum, squares, said := 0.0, 0.0, 0.0
+	sum, squares, printed := 0.0, 0.0, 0.0
 	for range repeats {
 		p := problem{classes: classes}
 		for range n {
@@ -359,18 +359,18 @@ func TestTemperatureError(t *testing.T) {
 			for c := range row {
 				row[c] = 3 * r.NormFloat64()
 			}
-			probs, u, label := calibrate.Softmax(nil, row, classes, truth), r.Float64(), 0
+			probs, u, label := calibrate.Softmax(nil, row, classes, target), r.Float64(), 0
 			for u -= probs[0]; u > 0 && label < classes-1; u -= probs[label] {
 				label++
 			}
 			p.logits, p.labels = append(p.logits, row...), append(p.labels, label)
 		}
 		f := p.fit(t)
-		sum, squares, said = sum+f.T, squares+f.T*f.T, said+f.Error/repeats
+		sum, squares, printed = sum+f.T, squares+f.T*f.T, printed+f.Error/repeats
 	}
 	spread := math.Sqrt(squares/repeats - sum/repeats*sum/repeats)
 	// A standard deviation of 400 values is known to 3.5 %.
-	if math.Abs(said/spread-1) > 0.12 {
-		t.Errorf("T = %.3f ± %.4f, and its error is said to be %.4f", sum/repeats, spread, said)
+	if math.Abs(printed/spread-1) > 0.12 {
+		t.Errorf("T = %.3f ± %.4f, and its error is said to be %.4f", sum/repeats, spread, printed)
 	}
 }

@@ -183,9 +183,9 @@ func TestVectorFolds(t *testing.T) {
 	for i := range units {
 		units[i] = i % n
 	}
-	apart := twice.fitVector(t)
+	distance := twice.fitVector(t)
 	together, err := calibrate.FitVectorScalingFolds(twice.logits, p.classes, twice.labels, calibrate.UnitFolds(units, 2*n, calibrate.VectorFolds, 1))
-	if err != nil || !(together.Ridge > apart.Ridge) {
-		t.Errorf("ridge %v, want a larger one than %v, where folds share copies (%v)", together.Ridge, apart.Ridge, err)
+	if err != nil || !(together.Ridge > distance.Ridge) {
+		t.Errorf("ridge %v, want a larger one than %v, where folds share copies (%v)", together.Ridge, distance.Ridge, err)
 	}
 }

@@ -21,18 +21,18 @@ type Across struct {
 // Other operators can do so too. Only a run shows it for sure.
 func (m *Model) AcrossBatch() []Across {
 	var certain, possible []Across
-	lists, fed := m.lists(), make(map[string]bool)
+	lists, parameterized := m.lists(), make(map[string]bool)
 	for _, v := range m.FeedInputs() {
-		fed[v.Name] = true
+		parameterized[v.Name] = true
 	}
 	for _, p := range m.Places() {
 		n := p.Node
-		depends := slices.ContainsFunc(n.Inputs, func(name string) bool { return fed[name] })
+		depends := slices.ContainsFunc(n.Inputs, func(name string) bool { return parameterized[name] })
 		if p.Graph != m.Graph || !depends {
 			continue
 		}
 		for _, out := range n.Outputs {
-			fed[out] = out != "" && n.OpType != "Shape" && n.OpType != "Size"
+			parameterized[out] = out != "" && n.OpType != "Shape" && n.OpType != "Size"
 		}
 		if n.Domain != "" || len(n.Outputs) == 0 {
 			continue
@@ -40,7 +40,7 @@ func (m *Model) AcrossBatch() []Across {
 		across := Across{Node: fmt.Sprintf("%s %q", n.OpType, cmp.Or(n.Name, n.Outputs[0]))}
 		switch {
 		case n.OpType == "BatchNormalization":
-			across.Certain = len(n.Inputs) == 5 && (fed[n.Inputs[3]] || p.Tensors[3] == nil && n.Int("training_mode", 0) == 1)
+			across.Certain = len(n.Inputs) == 5 && (parameterized[n.Inputs[3]] || p.Tensors[3] == nil && n.Int("training_mode", 0) == 1)
 			if !across.Certain {
 				continue
 			}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
@@ -101,7 +101,7 @@ func TestIdentityChains(t *testing.T) {
 		nodes = append(nodes, node("BatchNormalization", "", []string{"x", "g", "b", "0", "0"}, []string{"y"}))
 	}
 	m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float)})))
-	promise.CPU(t, 10*time.Second, func() {
+	reliability.CPU(t, 10*time.Second, func() {
 		if bns, err := m.BatchNorms(); err != nil || len(bns) > 0 {
 			t.Errorf("%d batch norms, %v", len(bns), err)
 		}

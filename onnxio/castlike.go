@@ -98,19 +98,19 @@ func (m *Model) single(n *Node, fills map[*Tensor]string) (v float32, ok bool) {
 		case t.ElemType == Float && len(elements) == 4:
 			return math.Float32frombits(binary.LittleEndian.Uint32(elements)), true
 		case t.ElemType == Int64 && len(elements) == 8:
-			return whole(int64(binary.LittleEndian.Uint64(elements)))
+			return exactFloat32(int64(binary.LittleEndian.Uint64(elements)))
 		}
 		return 0, false
 	}
 	for _, a := range n.Attributes {
 		if a.Name == "value_int" {
-			return whole(a.Int)
+			return exactFloat32(a.Int)
 		}
 	}
 	return 0, false
 }
 
-func whole(i int64) (float32, bool) {
+func exactFloat32(i int64) (float32, bool) {
 	const most = 1 << 24 // up to here float32 holds all whole numbers
 	return float32(i), -most <= i && i <= most
 }

@@ -28,41 +28,41 @@ type attack struct {
 // attacks are named after what other readers let through, CVE-2022-25882,
 // CVE-2024-27318, CVE-2026-27489 and CVE-2026-34445 to 34447, and their kin.
 var attacks = map[string]attack{
-	"parent":             {nil, at("../sentinel"), "not a plain path inside"},
-	"nested parent":      {mkdir("a"), at("a/../../sentinel"), "not a plain path inside"},
-	"parent of parent":   {nil, at("../../" + "sentinel"), "not a plain path inside"},
-	"unclean":            {nil, at("./good.bin"), "not a plain path inside"},
-	"doubled slash":      {nil, at("a//good.bin"), "not a plain path inside"},
-	"backslash":          {nil, at(`..\sentinel`), "not a plain path inside"},
+	"parent":             {nil, externalAt("../sentinel"), "not a plain path inside"},
+	"nested parent":      {mkdir("a"), externalAt("a/../../sentinel"), "not a plain path inside"},
+	"parent of parent":   {nil, externalAt("../../" + "sentinel"), "not a plain path inside"},
+	"unclean":            {nil, externalAt("./good.bin"), "not a plain path inside"},
+	"doubled slash":      {nil, externalAt("a//good.bin"), "not a plain path inside"},
+	"backslash":          {nil, externalAt(`..\sentinel`), "not a plain path inside"},
 	"no location":        {nil, []string{"offset", "0"}, "not a plain path inside"},
-	"empty location":     {nil, at(""), "not a plain path inside"},
-	"the folder":         {nil, at("."), "not a regular file"},
-	"a folder":           {mkdir("a"), at("a"), "not a regular file"},
-	"a file as folder":   {nil, at("good.bin/x"), ""},
-	"NUL":                {nil, at("good.bin\x00x"), ""},
-	"missing":            {nil, at("absent.bin"), `"absent.bin": no such file`},
-	"symlink":            {symlink("link.bin", "../sentinel"), at("link.bin"), "is, or lies behind, a symbolic link"},
-	"symlink inside":     {symlink("link.bin", "good.bin"), at("link.bin"), "is, or lies behind, a symbolic link"},
-	"symlinked parent":   {symlink("link", ".."), at("link/sentinel"), "path escapes from parent"},
-	"link to a folder":   {symlink("link", "."), at("link/good.bin"), "is, or lies behind, a symbolic link"},
-	"dangling symlink":   {symlink("link.bin", "nowhere"), at("link.bin"), "is, or lies behind, a symbolic link"},
-	"hard link":          {func(folder, sentinel string) error { return os.Link(sentinel, filepath.Join(folder, "hard.bin")) }, at("hard.bin"), "has several names (hard links)"},
-	"negative offset":    {nil, at("good.bin", "offset", "-8"), `"-8" is not a size`},
-	"offset beyond":      {nil, at("good.bin", "offset", "9"), `bytes 9 to 17 of "good.bin", which has 16`},
-	"huge offset":        {nil, at("good.bin", "offset", "9223372036854775807"), "bytes 9223372036854775807 to"},
-	"offset over int64":  {nil, at("good.bin", "offset", "9223372036854775808"), "is not a size"},
-	"offset not a size":  {nil, at("good.bin", "offset", "0x8"), `"0x8" is not a size`},
-	"negative length":    {nil, at("good.bin", "length", "-1"), `"-1" is not a size`},
-	"short length":       {nil, at("good.bin", "length", "4"), "length 4, want 8 for float [2]"},
-	"giant length":       {nil, at("good.bin", "length", "9223372036854775807"), "length 9223372036854775807, want 8"},
-	"both giant":         {nil, at("good.bin", "offset", "9223372036854775807", "length", "9223372036854775807"), "length 9223372036854775807, want 8"},
-	"location twice":     {nil, at("good.bin", "location", "../sentinel"), `"location" is given twice`},
-	"offset twice":       {nil, at("good.bin", "offset", "0", "offset", "8"), `"offset" is given twice`},
-	"injected attribute": {nil, at("good.bin", "__class__", "os"), `unknown key "__class__"`},
-	"empty key":          {nil, at("good.bin", "", ""), `unknown key ""`},
+	"empty location":     {nil, externalAt(""), "not a plain path inside"},
+	"the folder":         {nil, externalAt("."), "not a regular file"},
+	"a folder":           {mkdir("a"), externalAt("a"), "not a regular file"},
+	"a file as folder":   {nil, externalAt("good.bin/x"), ""},
+	"NUL":                {nil, externalAt("good.bin\x00x"), ""},
+	"missing":            {nil, externalAt("absent.bin"), `"absent.bin": no such file`},
+	"symlink":            {symlink("link.bin", "../sentinel"), externalAt("link.bin"), "is, or lies behind, a symbolic link"},
+	"symlink inside":     {symlink("link.bin", "good.bin"), externalAt("link.bin"), "is, or lies behind, a symbolic link"},
+	"symlinked parent":   {symlink("link", ".."), externalAt("link/sentinel"), "path escapes from parent"},
+	"link to a folder":   {symlink("link", "."), externalAt("link/good.bin"), "is, or lies behind, a symbolic link"},
+	"dangling symlink":   {symlink("link.bin", "nowhere"), externalAt("link.bin"), "is, or lies behind, a symbolic link"},
+	"hard link":          {func(folder, sentinel string) error { return os.Link(sentinel, filepath.Join(folder, "hard.bin")) }, externalAt("hard.bin"), "has several names (hard links)"},
+	"negative offset":    {nil, externalAt("good.bin", "offset", "-8"), `"-8" is not a size`},
+	"offset beyond":      {nil, externalAt("good.bin", "offset", "9"), `bytes 9 to 17 of "good.bin", which has 16`},
+	"huge offset":        {nil, externalAt("good.bin", "offset", "9223372036854775807"), "bytes 9223372036854775807 to"},
+	"offset over int64":  {nil, externalAt("good.bin", "offset", "9223372036854775808"), "is not a size"},
+	"offset not a size":  {nil, externalAt("good.bin", "offset", "0x8"), `"0x8" is not a size`},
+	"negative length":    {nil, externalAt("good.bin", "length", "-1"), `"-1" is not a size`},
+	"short length":       {nil, externalAt("good.bin", "length", "4"), "length 4, want 8 for float [2]"},
+	"giant length":       {nil, externalAt("good.bin", "length", "9223372036854775807"), "length 9223372036854775807, want 8"},
+	"both giant":         {nil, externalAt("good.bin", "offset", "9223372036854775807", "length", "9223372036854775807"), "length 9223372036854775807, want 8"},
+	"location twice":     {nil, externalAt("good.bin", "location", "../sentinel"), `"location" is given twice`},
+	"offset twice":       {nil, externalAt("good.bin", "offset", "0", "offset", "8"), `"offset" is given twice`},
+	"injected attribute": {nil, externalAt("good.bin", "__class__", "os"), `unknown key "__class__"`},
+	"empty key":          {nil, externalAt("good.bin", "", ""), `unknown key ""`},
 }
 
-func at(location string, more ...string) []string {
+func externalAt(location string, more ...string) []string {
 	return append([]string{"location", location}, more...)
 }
 
@@ -153,15 +153,15 @@ func scattered(t testing.TB, seed int) (folder string) {
 	data := "<head>" + string(w) + "<gap>" + string(c) + "12345678<tail>"
 	offset := map[string]string{"w": "6", "c": "27", "i": "39"}
 	nodes := [][]byte{
-		node("Constant", "constant", nil, []string{"k"}, tensorAttribute("value", outside(tensor("", Float, []int64{3}, nil), at("m.onnx.data", "offset", offset["c"], "length", "12", "checksum", "?")...))),
+		node("Constant", "constant", nil, []string{"k"}, tensorAttribute("value", outside(tensor("", Float, []int64{3}, nil), externalAt("m.onnx.data", "offset", offset["c"], "length", "12", "checksum", "?")...))),
 		node("BatchNormalization", "bn", []string{"x", "w", "b", "mean", "var"}, []string{"y"}),
 	}
 	inits := [][]byte{
-		outside(tensor("w", Float, []int64{4}, nil), at("m.onnx.data", "offset", offset["w"], "length", "16")...),
-		outside(tensor("b", Float, []int64{2}, nil), at("sub/b.bin")...),
-		outside(tensor("same", Float, []int64{3}, nil), at("m.onnx.data", "offset", offset["c"])...), // shares k's bytes
-		outside(tensor("i", Int64, nil, nil), at("m.onnx.data", "offset", offset["i"])...),
-		outside(tensor("none", Float, []int64{0, 2}, nil), at("empty.bin")...),
+		outside(tensor("w", Float, []int64{4}, nil), externalAt("m.onnx.data", "offset", offset["w"], "length", "16")...),
+		outside(tensor("b", Float, []int64{2}, nil), externalAt("sub/b.bin")...),
+		outside(tensor("same", Float, []int64{3}, nil), externalAt("m.onnx.data", "offset", offset["c"])...), // shares k's bytes
+		outside(tensor("i", Int64, nil, nil), externalAt("m.onnx.data", "offset", offset["i"])...),
+		outside(tensor("none", Float, []int64{0, 2}, nil), externalAt("empty.bin")...),
 		tensor("mean", Float, []int64{2}, render32(replacement(2, seed+70))),
 		tensor("var", Float, []int64{2}, render32(weights.Slice{1, 2})),
 	}
@@ -265,7 +265,7 @@ func TestExternalDataConflicts(t *testing.T) {
 		var inits [][]byte
 		given := make(map[string][]byte)
 		for i, location := range locations {
-			inits = append(inits, outside(tensor(string(rune('a'+i)), Float, []int64{2}, nil), at(location)...))
+			inits = append(inits, outside(tensor(string(rune('a'+i)), Float, []int64{2}, nil), externalAt(location)...))
 			given[location] = make([]byte, 8)
 		}
 		m, err := ParseFiles("m.onnx", encodeModel(tinyGraph(inits...)), given)

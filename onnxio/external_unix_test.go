@@ -12,19 +12,19 @@ import (
 )
 
 func init() {
-	attacks["absolute"] = attack{nil, at("SENTINEL"), "not a plain path inside"}
-	attacks["absolute device"] = attack{nil, at("/dev/zero"), "not a plain path inside"}
-	attacks["linked device"] = attack{symlink("zero", "/dev/zero"), at("zero"), "is, or lies behind, a symbolic link"}
+	attacks["absolute"] = attack{nil, externalAt("SENTINEL"), "not a plain path inside"}
+	attacks["absolute device"] = attack{nil, externalAt("/dev/zero"), "not a plain path inside"}
+	attacks["linked device"] = attack{symlink("zero", "/dev/zero"), externalAt("zero"), "is, or lies behind, a symbolic link"}
 	if os.Geteuid() == 0 { // nobody else may make one; links to devices are tried all the same
-		attacks["device"] = attack{mknod(unix.S_IFCHR | 0o666), at("node"), "not a regular file"}
+		attacks["device"] = attack{mknod(unix.S_IFCHR | 0o666), externalAt("node"), "not a regular file"}
 	}
-	attacks["named pipe"] = attack{mknod(unix.S_IFIFO | 0o666), at("node"), "not a regular file"}
+	attacks["named pipe"] = attack{mknod(unix.S_IFIFO | 0o666), externalAt("node"), "not a regular file"}
 	attacks["pipe outside"] = attack{func(folder, sentinel string) error {
 		if err := os.Remove(sentinel); err != nil {
 			return err
 		}
 		return unix.Mkfifo(sentinel, 0o600)
-	}, at("../sentinel"), "not a plain path inside"}
+	}, externalAt("../sentinel"), "not a plain path inside"}
 	watch = watchAccess
 }
 

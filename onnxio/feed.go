@@ -13,10 +13,10 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// A Fed is a model in two parts, for devices on which one session serves many members. The part Run takes weights as
+// Parameterized is a model in two parts, for devices on which one session serves many members. The part Run takes weights as
 // inputs, so it is made ready once. The part Prepare computes these inputs from the weights of a member, once for each
 // member: batch norm is folded into convolutions there, and float32 rounded to float16.
-type Fed struct {
+type Parameterized struct {
 	Prepare, Run []byte // serialized models
 	Carry        []byte // takes the examples of a batch, and gives them back on the device
 
@@ -26,29 +26,29 @@ type Fed struct {
 	Names   []string         // the inputs of Run that take them
 }
 
-// feeds holds the results of [Filled.Fed], without and with float16.
+// feeds holds the results of [Filled.Parameterized], without and with float16.
 type feeds [2]struct {
-	once sync.Once
-	fed  *Fed
-	err  error
+	once          sync.Once
+	parameterized *Parameterized
+	err           error
 }
 
 // ErrNotFed reports that a network cannot take its weights as inputs. It can still be run as it is.
-var ErrNotFed = errors.New("the network cannot take its weights as inputs")
+var ErrNotParameterized = errors.New("the network cannot take its weights as inputs")
 
-// Fed returns the model in two parts, which compute in float16 if half is set. It is the same for all members. The
+// Parameterized returns the model in two parts, which compute in float16 if half is set. It is the same for all members. The
 // error is [ErrNotFed] for a network whose weights are not all initializers of its main graph.
-func (f Filled) Fed(half bool) (*Fed, error) {
+func (f Filled) Parameterized(half bool) (*Parameterized, error) {
 	i := 0
 	if half {
 		i = 1
 	}
 	k := &f.Template.feeds[i]
-	k.once.Do(func() { k.fed, k.err = f.Template.feed(f.Layout, half) })
-	return k.fed, k.err
+	k.once.Do(func() { k.parameterized, k.err = f.Template.feed(f.Layout, half) })
+	return k.parameterized, k.err
 }
 
-func (t *Template) feed(l *weights.Layout, half bool) (*Fed, error) {
+func (t *Template) feed(l *weights.Layout, half bool) (*Parameterized, error) {
 	folded, err := t.fold(l)
 	if err == nil && half {
 		folded, err = folded.toHalf(l)
@@ -142,7 +142,7 @@ var beforehand = []string{"Abs", "Add", "Cast", "Clip", "Concat", "Div", "Exp", 
 	"ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Reshape", "Sigmoid", "Slice", "Softplus", "Sqrt", "Squeeze",
 	"Sub", "Tanh", "Transpose", "Unsqueeze"}
 
-// A splitter divides a model without weights into the parts of a [Fed].
+// A splitter divides a model without weights into the parts of a [Parameterized].
 type splitter struct {
 	m        *Model
 	tensors  []weights.Tensor    // of the layout
@@ -165,14 +165,14 @@ func (s *splitter) sort(l *weights.Layout) error {
 			return err
 		}
 		if !slices.Contains(g.Initializers, t) {
-			return ErrNotFed
+			return ErrNotParameterized
 		}
 		s.tensors, s.drop[t] = append(s.tensors, entry), true
 		s.inputs = append(s.inputs, Value{Name: t.local, ElemType: t.ElemType, Shape: t.Shape})
 		s.weight[t.local] = t.ElemType
 	}
 	if s.tensors == nil {
-		return ErrNotFed
+		return ErrNotParameterized
 	}
 	for _, t := range g.Initializers {
 		if !s.drop[t] {
@@ -233,12 +233,12 @@ func (s *splitter) passed() (names []string) {
 }
 
 // split makes the two parts.
-func (s *splitter) split() (*Fed, error) {
+func (s *splitter) split() (*Parameterized, error) {
 	m, g := s.m, s.m.Graph
-	f := &Fed{Tensors: s.tensors, Inputs: s.inputs, Names: s.passed()}
+	f := &Parameterized{Tensors: s.tensors, Inputs: s.inputs, Names: s.passed()}
 	for _, out := range g.Outputs {
 		if _, ok := s.weight[out.Name]; ok {
-			return nil, ErrNotFed // an output that no data changes
+			return nil, ErrNotParameterized // an output that no data changes
 		}
 	}
 	prepare, err := s.prepare(f)
@@ -293,7 +293,7 @@ func small(graph []byte, opset uint64) []byte {
 }
 
 // prepare returns the first part. Its outputs are those of f.Names.
-func (s *splitter) prepare(f *Fed) ([]byte, error) {
+func (s *splitter) prepare(f *Parameterized) ([]byte, error) {
 	var graph, outputs []byte
 	uses := map[string]bool{}
 	for i := range s.m.Graph.Nodes {
@@ -310,7 +310,7 @@ func (s *splitter) prepare(f *Fed) ([]byte, error) {
 		}
 		node, ok := s.m.data.Bytes(n.msg.Span())
 		if !ok {
-			return nil, ErrNotFed
+			return nil, ErrNotParameterized
 		}
 		graph = append(graph, node...)
 	}

@@ -10,7 +10,7 @@ import (
 
 // RunOf returns the part Run for batches of one size. A runtime then computes shapes while it loads the model, and not in
 // each run. RunOf returns Run itself if no input leaves its batch free. The graph may accept no batch of that size.
-func (f *Fed) RunOf(batch int64) ([]byte, error) {
+func (f *Parameterized) RunOf(batch int64) ([]byte, error) {
 	m, err := Parse("run", f.Run)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -95,8 +95,8 @@ func TestItemBombs(t *testing.T) {
 		data := encodeModel(append(g, tinyGraph()...))
 		var err error
 		t.Run(name, func(t *testing.T) {
-			// All that is allocated counts. A list that grows gives back as much as it keeps, so this is twice the promise.
-			promise.Heap(t, 2*len(data)+16<<20, func() { _, err = Parse("bomb.onnx", data) })
+			// All that is allocated counts. A list that grows gives back as much as it keeps, so this is twice the guarantee.
+			reliability.Heap(t, 2*len(data)+16<<20, func() { _, err = Parse("bomb.onnx", data) })
 		})
 		if err != nil && !strings.Contains(err.Error(), "too many nodes, tensors and names") {
 			t.Errorf("%s: %v", name, err)
@@ -128,7 +128,7 @@ func TestHugeClaims(t *testing.T) {
 	huge := tensor("w", Int64, []int64{1 << 50}, nil)
 	data := encodeModel(tinyGraph(huge, tensor("v", Float, []int64{0, 1 << 50}, nil)))
 	var l *weights.Layout
-	allocated := promise.Allocated(func() { l = layoutOf(t, parse(t, data)) })
+	allocated := reliability.Allocated(func() { l = layoutOf(t, parse(t, data)) })
 	if allocated > 1<<20 || l.Len(weights.Parameter) != 0 {
 		t.Errorf("%d bytes are allocated for %d; %d parameters", allocated, len(data), l.Len(weights.Parameter))
 	}
@@ -152,7 +152,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m *Model
 		var err error
-		promise.Heap(t, len(data), func() { m, err = ParseFiles("fuzz", data, given) })
+		reliability.Heap(t, len(data), func() { m, err = ParseFiles("fuzz", data, given) })
 		if err != nil {
 			return
 		}
@@ -259,7 +259,7 @@ func FuzzTemplate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var tpl *Template
 		var err error
-		promise.Heap(t, len(data), func() { tpl, err = ParseTemplate(data) })
+		reliability.Heap(t, len(data), func() { tpl, err = ParseTemplate(data) })
 		if err != nil {
 			return
 		}

@@ -18,11 +18,11 @@ var unchanged = map[string]bool{
 // counts. Gather reads −1 as the last row, and frameworks refuse it in an embedding. So a reader of data must check
 // the values.
 func (m *Model) Rows() map[string]int64 {
-	fed := map[string]string{}     // the input that a value holds unchanged, by the value's name
-	shapes := map[string][]int64{} // the shapes of stored tables, by name
+	parameterized := map[string]string{} // the input that a value holds unchanged, by the value's name
+	shapes := map[string][]int64{}       // the shapes of stored tables, by name
 	rows := map[string]int64{}
 	for _, v := range m.FeedInputs() {
-		fed[v.Name] = v.Name
+		parameterized[v.Name] = v.Name
 	}
 	for _, t := range m.Graph.Initializers {
 		shapes[t.local] = t.Shape
@@ -37,7 +37,7 @@ func (m *Model) Rows() map[string]int64 {
 			shapes[out] = n.constant.Shape
 		case len(n.Inputs) == 0:
 		case n.OpType == "Gather" && len(n.Inputs) > 1:
-			input, have := fed[n.Inputs[1]], axisLen(shapes[n.Inputs[0]], n.Int("axis", 0))
+			input, have := parameterized[n.Inputs[1]], axisLen(shapes[n.Inputs[0]], n.Int("axis", 0))
 			if input != "" && have > 0 && (rows[input] == 0 || have < rows[input]) {
 				rows[input] = have
 			}
@@ -45,7 +45,7 @@ func (m *Model) Rows() map[string]int64 {
 			shapes[out] = shapes[n.Inputs[0]]
 		}
 		if unchanged[n.OpType] && len(n.Inputs) > 0 {
-			fed[out] = fed[n.Inputs[0]]
+			parameterized[out] = parameterized[n.Inputs[0]]
 		}
 	}
 	return rows

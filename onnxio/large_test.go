@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
@@ -24,9 +24,9 @@ func sparse(t testing.TB, values map[int64]float32) (m *Model, n int64) {
 	t.Helper()
 	n = 2_362_232_012 / 4
 	inits := [][]byte{
-		outside(tensor("a", Float, []int64{n}, nil), at("m.data")...),
-		outside(tensor("c", Int64, []int64{1}, nil), at("m.data", "offset", fmt.Sprint(4*n), "length", "8")...),
-		outside(tensor("b", Float, []int64{1, n + 4}, nil), at("m.data", "offset", fmt.Sprint(4*n+8))...),
+		outside(tensor("a", Float, []int64{n}, nil), externalAt("m.data")...),
+		outside(tensor("c", Int64, []int64{1}, nil), externalAt("m.data", "offset", fmt.Sprint(4*n), "length", "8")...),
+		outside(tensor("b", Float, []int64{1, n + 4}, nil), externalAt("m.data", "offset", fmt.Sprint(4*n+8))...),
 	}
 	folder := t.TempDir()
 	writeFiles(t, folder, map[string]string{"m.onnx": string(encodeModel(tinyGraph(inits...)))})
@@ -49,13 +49,13 @@ func sparse(t testing.TB, values map[int64]float32) (m *Model, n int64) {
 }
 
 // Offsets and lengths beyond 2³¹ and 2³² bytes are read where they are, and a
-// model that large costs no memory to open, cut apart, store and edit.
+// model that large costs no memory to open, cut, store and edit.
 func TestLargeExternalData(t *testing.T) {
 	var m *Model
 	var tpl, runtime *Template
 	var l *weights.Layout
 	var last int64
-	allocated := promise.Allocated(func() {
+	allocated := reliability.Allocated(func() {
 		m, last = sparse(t, map[int64]float32{0: 1, 1<<29 + 1: 2, 2_362_232_012/4 - 1: 3})
 		l = layoutOf(t, m)
 		stored, err := templateOf(t, m, l).MarshalBinary()
@@ -166,7 +166,7 @@ func TestMovedElements(t *testing.T) {
 	given := map[string][]byte{"weights": render32(replacement(2, 5))}
 	inits := [][]byte{
 		floats("small", replacement(n-1, 1), n-1), floats("large", replacement(n+1, 2), n+1), explicit,
-		floats("constant", replacement(2*n, 4), 2*n), outside(tensor("outside", Float, []int64{2}, nil), at("weights")...),
+		floats("constant", replacement(2*n, 4), 2*n), outside(tensor("outside", Float, []int64{2}, nil), externalAt("weights")...),
 		tensor("integers", Int64, []int64{n}, make([]byte, 8*n)), floats("scalar", weights.Slice{7}),
 	}
 	nodes := [][]byte{

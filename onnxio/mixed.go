@@ -37,10 +37,10 @@ func (e *Edit) MixBatchNorm(bn BatchNorm, w float64, mean, variance string) bool
 		nodes = append(nodes, wire.Node(op, output+"_node", inputs, []string{output})...)
 		return output
 	}
-	apart := add("Sub", name("apart"), mean, n.Inputs[3])
-	mixedMean := add("Add", name("mixed_mean"), n.Inputs[3], add("Mul", name("moved"), apart, share))
+	rowFlow := add("Sub", name("apart"), mean, n.Inputs[3])
+	mixedMean := add("Add", name("mixed_mean"), n.Inputs[3], add("Mul", name("moved"), rowFlow, share))
 	within := add("Add", name("within"), add("Mul", name("own"), n.Inputs[4], rest), add("Mul", name("batch"), variance, share))
-	between := add("Mul", name("between"), add("Mul", name("squared"), apart, apart), both)
+	between := add("Mul", name("between"), add("Mul", name("squared"), rowFlow, rowFlow), both)
 	mixedVariance := add("Add", name("mixed_variance"), within, between)
 	nodes = append(nodes, wire.Node("BatchNormalization", name("mixed_node"),
 		[]string{n.Inputs[0], n.Inputs[1], n.Inputs[2], mixedMean, mixedVariance},

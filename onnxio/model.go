@@ -275,7 +275,7 @@ func Parse(path string, data []byte) (*Model, error) {
 // Bytes returns the whole file. It is valid until Close. It returns nil for a model without weights: see
 // [Template.Model].
 func (m *Model) Bytes() []byte {
-	return m.data.Whole()
+	return m.data.All()
 }
 
 // Files returns the content of the model's file, then those of its data files in the order of their names. See Bytes.
@@ -289,7 +289,7 @@ func (m *Model) Files() [][]byte {
 	}
 	out := [][]byte{m.Bytes()}
 	for _, name := range slices.Sorted(maps.Keys(m.files)) {
-		out = append(out, m.files[name].Whole())
+		out = append(out, m.files[name].All())
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 type Place struct {
 	Graph   *Graph // graph of the node
 	Node    *Node
-	Tensors []*Tensor // the tensor of each input; nil for computed or fed values
+	Tensors []*Tensor // the tensor of each input; nil for computed values and inputs
 }
 
 // scope resolves the names in a graph: its own tensors, then those of the surrounding graph.

@@ -31,9 +31,9 @@ func (m *Model) HalfRecurrence() (operator string) {
 // operator, and the last ones are outputs 1 and 2. Layers are cut out of one input, and joined to one output.
 func (m *Model) Recurrences() (all []Recurrence) {
 	g := m.Graph
-	var fed []string
+	var parameterized []string
 	for _, v := range m.FeedInputs() {
-		fed = append(fed, v.Name)
+		parameterized = append(parameterized, v.Name)
 	}
 	ends := map[string][]string{} // values, to the outputs that they become
 	for _, o := range g.Outputs {
@@ -52,7 +52,7 @@ func (m *Model) Recurrences() (all []Recurrence) {
 			}
 			var r Recurrence
 			g.moved(n.Inputs[5+k], func(value string) {
-				if slices.Contains(fed, value) && !slices.Contains(r.Inputs, value) {
+				if slices.Contains(parameterized, value) && !slices.Contains(r.Inputs, value) {
 					r.Inputs = append(r.Inputs, value)
 				}
 			})

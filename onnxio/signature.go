@@ -4,7 +4,7 @@ import "fmt"
 
 // A Signature is what a runtime must know about a model before it loads it.
 type Signature struct {
-	Inputs  []Value // inputs that must be fed
+	Inputs  []Value // inputs that a run must give
 	Outputs []Value
 	// Nodes is the number of nodes in all graphs after every call of a model-local function is written out, as a
 	// runtime does it.

@@ -79,7 +79,7 @@ func renderAll(t testing.TB, tpl *Template, l *weights.Layout, parameters, stati
 func allBytes(m *Model) map[string]string {
 	out := map[string]string{"": string(m.Bytes())}
 	for location, f := range m.files {
-		out[location] = string(f.Whole())
+		out[location] = string(f.All())
 	}
 	return out
 }

@@ -25,10 +25,10 @@ func (s strided) ReadBytes(dst []byte, off int64) {
 }
 
 // elsewhere returns a tensor's elements as they may lie in another file.
-func elsewhere(m *Model, x *Tensor, dtype weights.DType, apart bool) weights.Piece {
+func elsewhere(m *Model, x *Tensor, dtype weights.DType, rowFlow bool) weights.Piece {
 	values := make([]float32, x.Len())
 	x.ElemType.DType().Float32s(values, m.Elements(x))
-	if apart {
+	if rowFlow {
 		var spread []float32
 		for _, v := range values {
 			spread = append(spread, v, -1)
@@ -37,7 +37,7 @@ func elsewhere(m *Model, x *Tensor, dtype weights.DType, apart bool) weights.Pie
 	}
 	p := weights.Piece{DType: dtype, Data: make([]byte, int64(len(values))*dtype.Size())}
 	dtype.PutFloat32s(p.Data, values)
-	if apart {
+	if rowFlow {
 		p.Array, p.Data = strided{dtype, p.Data}, nil
 	}
 	return p
@@ -62,7 +62,7 @@ func TestHolding(t *testing.T) {
 		"decoded": {decoded(1), decoded(2)}, "large": {page(1), page(2)},
 	} {
 		for _, dtype := range []weights.DType{weights.F32, weights.F64, weights.F16} {
-			for _, apart := range []bool{false, true} {
+			for _, rowFlow := range []bool{false, true} {
 				if name == "decoded" && dtype != weights.F16 {
 					continue // would be narrowed
 				}
@@ -70,7 +70,7 @@ func TestHolding(t *testing.T) {
 				held := make(map[*Tensor]weights.Piece)
 				for i, x := range m.tensors {
 					if x.IsFloat() && !slices.Contains([]string{"same", "k", "eps"}, x.Name) {
-						held[x] = elsewhere(other, other.tensors[i], dtype, apart)
+						held[x] = elsewhere(other, other.tensors[i], dtype, rowFlow)
 					}
 				}
 				h, err := m.WithWeights("other.pt", nil, held)
@@ -138,7 +138,7 @@ func TestUnmerge(t *testing.T) {
 	add := node("Sum", "", []string{"a", "b", "c", "d"}, []string{"y"})
 	for name, first := range map[string][]byte{
 		"in the file": floats("a", replacement(2*pageSize, 1), 2*pageSize),
-		"outside":     outside(tensor("a", Float, []int64{2}, nil), at("a.bin")...),
+		"outside":     outside(tensor("a", Float, []int64{2}, nil), externalAt("a.bin")...),
 	} {
 		data := encodeModel(graph([][]byte{identity("a", "b"), identity("b", "c"), identity("c", "d"), add}, [][]byte{first}, [][]byte{output("y", Float)}))
 		m, err := ParseFiles("m.onnx", data, map[string][]byte{"a.bin": render32(replacement(2, 1))})

@@ -66,7 +66,7 @@ type Card struct {
 	// count.
 	IgnoreIndex *int `json:"ignore_index,omitempty"`
 	// FileOrder says in which order files belong to the rows of an array: "text", "number" or "given", of package
-	// internal/dataset/fileorder. It is empty if nobody said it.
+	// internal/dataset/fileorder. It is empty if nobody gave it.
 	FileOrder string `json:"file_order,omitempty"`
 	// Columns maps the name of an input to the table columns that feed it. Pad maps the name of an input to the value
 	// that fills up short lists. Both are nil if not given.

@@ -88,7 +88,7 @@ func TestGivenMeanOffset(t *testing.T) {
 	spread := math.Sqrt(trace(fit(t, own, swag.FitOptions{})))
 	for _, m := range []float64{0.5, 4, 20} {
 		p := fit(t, given(t, m), swag.FitOptions{Health: trajectory.Describe})
-		h, err := trajectory.Of(p)
+		h, err := trajectory.Check(p)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func lowRankAVX2(dst, rows *float32, stride int, z *float32, k, n int)
 func combineAVX2(dst *float32, mean, sd, z *float64, lowRank *float32, n int)
 
 // whole returns how many of n weights the vector instructions process, in steps of some weights.
-func whole(n, some int) int {
+func roundDown(n, some int) int {
 	if !cpu.X86.HasAVX2 {
 		return 0
 	}
@@ -27,7 +27,7 @@ func whole(n, some int) int {
 }
 
 func welford(mean, variance []float64, row []float32, share float64) {
-	n := whole(len(row), 4)
+	n := roundDown(len(row), 4)
 	mean, variance = mean[:len(row)], variance[:len(row)]
 	if n > 0 {
 		welfordAVX2(&mean[0], &variance[0], &row[0], n, share)
@@ -36,7 +36,7 @@ func welford(mean, variance []float64, row []float32, share float64) {
 }
 
 func subtract(dst, row []float32, mean []float64) {
-	n := whole(len(row), 4)
+	n := roundDown(len(row), 4)
 	dst, mean = dst[:len(row)], mean[:len(row)]
 	if n > 0 {
 		subtractAVX2(&dst[0], &row[0], &mean[0], n)
@@ -45,7 +45,7 @@ func subtract(dst, row []float32, mean []float64) {
 }
 
 func lowRank(dst []float32, rows [][]float32, z []float32) {
-	n := whole(len(dst), 32)
+	n := roundDown(len(dst), 32)
 	if len(rows) == 0 {
 		n = 0
 	}
@@ -64,7 +64,7 @@ func lowRank(dst []float32, rows [][]float32, z []float32) {
 }
 
 func combine(dst []float32, mean, sd, z []float64, lowRank []float32) {
-	n := whole(len(dst), 4)
+	n := roundDown(len(dst), 4)
 	mean, sd, z, lowRank = mean[:len(dst)], sd[:len(dst)], z[:len(dst)], lowRank[:len(dst)]
 	if n > 0 {
 		combineAVX2(&dst[0], &mean[0], &sd[0], &z[0], &lowRank[0], n)

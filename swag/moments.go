@@ -61,7 +61,7 @@ func about(theta [][]float32, given []float32, mean, variance []float64, deviati
 // reference is running as the authors' code computes it (swag/posteriors/swag.py, collect_model and sample). It uses
 // float32 throughout, the mean of squares instead of the variance, and a lower bound on the variance.
 func reference(theta [][]float32, mean, variance []float64, deviations [][]float32) {
-	const floor = 1e-30 // var_clamp
+	const least = 1e-30 // var_clamp
 	first := len(theta) - len(deviations)
 	m, squares := make([]float32, stretchLen), make([]float32, stretchLen)
 	eachStretch(len(mean), func(lo, hi int) {
@@ -79,7 +79,7 @@ func reference(theta [][]float32, mean, variance []float64, deviations [][]float
 		}
 		for i := range hi - lo {
 			mean[lo+i] = float64(m[i])
-			variance[lo+i] = float64(max(squares[i]-float32(m[i]*m[i]), floor))
+			variance[lo+i] = float64(max(squares[i]-float32(m[i]*m[i]), least))
 		}
 	})
 }

@@ -94,13 +94,13 @@ func outside(u uint64, j int32, layer uint64, x float64) float64 {
 				}
 			}
 		}
-		// This is the wedge between the rectangle and the end of the layer. Heights grow with the layer: the floor is
+		// This is the wedge between the rectangle and the end of the layer. Heights grow with the layer: the lower end is
 		// the height at its own width, the ceiling the height at the next layer's width.
-		floor, ceiling := zigHeight[layer], 1.0
+		below, ceiling := zigHeight[layer], 1.0
 		if layer+1 < layers {
 			ceiling = zigHeight[layer+1]
 		}
-		if floor+float64(uniform()*(ceiling-floor)) < math.Exp(-float64(x*x)/2) {
+		if below+float64(uniform()*(ceiling-below)) < math.Exp(-float64(x*x)/2) {
 			return x
 		}
 		// The position is rejected: draw another one.

@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Kind and version of a posterior file. docs/formats.md says what a version promises.
+// Kind and version of a posterior file. docs/formats.md says what a version guarantees.
 const (
 	PosteriorKind    = "swagwrap.posterior"
 	PosteriorVersion = 1

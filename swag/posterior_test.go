@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
@@ -193,7 +193,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var p *swag.Posterior
 		var err error
-		promise.Heap(t, len(data), func() { p, err = swag.Parse("p.swag", data) })
+		reliability.Heap(t, len(data), func() { p, err = swag.Parse("p.swag", data) })
 		if err != nil {
 			return
 		}

@@ -99,7 +99,7 @@ func TestReading(t *testing.T) {
 			t.Errorf("%s: Python reads %v, want %v", name, reading.Values[name], want)
 		}
 	}
-	want, err := trajectory.Of(p)
+	want, err := trajectory.Check(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -216,7 +216,7 @@ type tile struct {
 func (s *Sampler) newTile(members []int) *tile {
 	t := &tile{s: s, members: members, z2: s.coefficients(members),
 		mean: make([]float64, tileLen), sd: make([]float64, tileLen), z1: make([]float64, tileLen), lowRank: make([]float32, tileLen)}
-	// Rows exactly 4 KiB apart would evict each other from the L1 cache.
+	// Rows exactly 4 KiB from each other would evict each other from the L1 cache.
 	t.deviations = dense.Rows[float32](s.k, tileLen+16)
 	return t
 }

@@ -78,7 +78,7 @@ func TestSingle(t *testing.T) {
 	if _, _, err := p.LowRank(0); !errors.Is(err, swag.ErrSingle) {
 		t.Error(err)
 	}
-	h, err := trajectory.Of(p)
+	h, err := trajectory.Check(p)
 	if err != nil || h.Checkpoints != 1 || h.Frozen != 0 || h.Verdict(nil) != nil {
 		t.Errorf("health %+v, %v", h, err)
 	}

@@ -13,7 +13,7 @@ type Trajectory struct {
 	Mean       []float32   // the given mean at the same weights, or nil
 	Deviations [][]float32 // the columns of D at the same weights, as rows; empty with the diagonal alone
 	Divisor    int         // Σ_lr = DDᵀ/Divisor
-	Frozen     int64       // weights that never moved: variance at most 1e-30, the reference's floor
+	Frozen     int64       // weights that never moved: variance at most 1e-30, the reference's lower bound
 	SubUlp     int64       // moved, but with a standard deviation below half an ulp of the mean as float32
 }
 
@@ -21,7 +21,7 @@ type Trajectory struct {
 // error of about one per cent, which is enough for the health of a trajectory. They take a megabyte for 20 models.
 const maxTrajectory = 1 << 14
 
-// frozenVariance is the largest variance at which a weight counts as one that never moved. It is the floor of the
+// frozenVariance is the largest variance at which a weight counts as one that never moved. It is the lower bound of the
 // reference's code.
 const frozenVariance = 1e-30
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Of a network with few weights the trajectory has all of them: the iterates are
-// the checkpoints, and its deviations those that the posterior has. What is said of
+// the checkpoints, and its deviations those that the posterior has. What is reported of
 // it stays in the file.
 func TestTrajectory(t *testing.T) {
 	in := iterates(small(t), 5, noisy(1, 0.1))
@@ -33,8 +33,8 @@ func TestTrajectory(t *testing.T) {
 			return []int{7}
 		}
 		p := fit(t, c.in, c.opts)
-		var said []int
-		if err := json.Unmarshal(p.Health, &said); err != nil || !slices.Equal(said, []int{7}) {
+		var printed []int
+		if err := json.Unmarshal(p.Health, &printed); err != nil || !slices.Equal(printed, []int{7}) {
 			t.Errorf("%s: the file says %s, %v", name, p.Health, err)
 		}
 		if len(got.Iterates) != 5 || got.Weights != 12 || got.Divisor != p.Options.Divisor {

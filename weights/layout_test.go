@@ -204,7 +204,7 @@ func TestLayoutEqual(t *testing.T) {
 	}
 }
 
-// The layout is stored as JSON in posterior files: docs/formats.md promises
+// The layout is stored as JSON in posterior files: docs/formats.md guarantees
 // these words.
 func TestLayoutJSON(t *testing.T) {
 	l, err := NewLayout([]Tensor{{Name: "w", Shape: []int64{2}, DType: BF16, Role: Parameter}, {Name: "scalar", DType: F32, Role: Parameter}})

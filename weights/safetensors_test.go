@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 var update = flag.Bool("update", false, "write testdata/ours.safetensors anew; run testdata/make.py afterwards")
@@ -432,7 +432,7 @@ func FuzzSafetensors(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var st *Safetensors
 		var err error
-		promise.Heap(t, len(data), func() {
+		reliability.Heap(t, len(data), func() {
 			if st, err = ParseSafetensors("fuzz", data); err == nil {
 				st.Verify()
 			}

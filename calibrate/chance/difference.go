@@ -43,7 +43,7 @@ func NewDifference(losses []float64, fits float64) Difference {
 	return d
 }
 
-// twoSided returns the p-value of Student's test that the truth is 0.
+// twoSided returns the p-value of Student's test that the target is 0.
 func twoSided(mean, standard, dof float64) float64 {
 	switch {
 	case mean == 0:

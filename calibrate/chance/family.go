@@ -15,7 +15,7 @@ import (
 // multivariate normal distributions", JASA 1967). Groups share no example, so their intervals are independent.
 type Family int
 
-// level returns the probability that one interval misses the truth.
+// level returns the probability that one interval misses the target.
 func (k Family) level() float64 { return -math.Expm1(math.Log(0.95) / float64(k)) }
 
 // Mean returns the mean of a group's losses with its interval. Each loss is of one unit of chance. The interval is

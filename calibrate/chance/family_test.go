@@ -50,9 +50,9 @@ func TestFamily(t *testing.T) {
 // hardest case, and losses are as skewed as NLLs: log(1 + exp(−z)) with z from N(3.5, 2²).
 func TestWorstGroupCoverage(t *testing.T) {
 	loss := func(normal float64) float64 { return math.Log1p(math.Exp(-3.5 - 2*normal)) }
-	truth := 0.0 // by the trapezoidal rule
+	target := 0.0 // by the trapezoidal rule
 	for z := -10.0; z <= 10; z += 0.001 {
-		truth += loss(z) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * 0.001
+		target += loss(z) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * 0.001
 	}
 	const groups, runs = 10, 1500
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -67,13 +67,13 @@ func TestWorstGroupCoverage(t *testing.T) {
 					losses[i] = loss(rng.NormFloat64())
 				}
 				got := Family(groups).Mean(losses)
-				all = all && got.Low <= truth && truth <= got.High
+				all = all && got.Low <= target && target <= got.High
 				if got.Mean > worst.Mean {
 					worst, usual = got, NewDifference(losses, 0).Interval
 				}
 			}
 			for of, i := range map[*int]Interval{&covered: worst, &plain: usual} {
-				if i.Low <= truth && truth <= i.High {
+				if i.Low <= target && target <= i.High {
 					*of++
 				}
 			}
@@ -94,7 +94,7 @@ func TestWorstGroupCoverage(t *testing.T) {
 
 // Patients have 20 examples each that err together. Intervals by patient must hold, and those by example must not.
 func TestShareOfUnits(t *testing.T) {
-	const patients, each, runs, truth = 60, 20, 600, 0.1
+	const patients, each, runs, target = 60, 20, 600, 0.1
 	rng := rand.New(rand.NewPCG(3, 4))
 	covered, naive := 0, 0
 	for range runs {
@@ -102,7 +102,7 @@ func TestShareOfUnits(t *testing.T) {
 		for range patients {
 			p, sum := 0.0, 0.0
 			if rng.Float64() < 0.2 {
-				p = 0.5 // mean truth
+				p = 0.5 // mean target
 			}
 			for range each {
 				v := 0.0
@@ -114,7 +114,7 @@ func TestShareOfUnits(t *testing.T) {
 			units = append(units, sum/each)
 		}
 		for of, i := range map[*int]Interval{&covered: Family(1).Share(units, patients*each), &naive: Family(1).Share(all, patients*each)} {
-			if i.Low <= truth && truth <= i.High {
+			if i.Low <= target && target <= i.High {
 				*of++
 			}
 		}

@@ -32,7 +32,7 @@ func Wilson(share float64, n int) Interval {
 	return Interval{share, middle - half, middle + half}
 }
 
-// clopperPearson returns the exact interval of a share that won of n trials show, and that misses the truth with at most the
+// clopperPearson returns the exact interval of a share that won of n trials show, and that misses the target with at most the
 // given probability (Clopper and Pearson, Biometrika 1934).
 func clopperPearson(won, n, miss float64) (low, high float64) {
 	low, high = 0, 1

@@ -40,31 +40,31 @@ type MonteCarloError struct {
 // Change returns the root mean square of the change that infinitely many members would make.
 func (e MonteCarloError) Change() float64 { return math.Hypot(e.Standard, e.Excess) }
 
-// NewMonteCarloError estimates the error for members of equal weight. Each slice of truths holds one member's
+// NewMonteCarloError estimates the error for members of equal weight. Each slice of targets holds one member's
 // probabilities of the true classes of the same examples. The tolerance is in nats; 0 means a quarter of the standard
 // error from the choice of the examples.
-func NewMonteCarloError(truths [][]float64, tolerance float64) MonteCarloError {
-	losses := averageLosses(truths)
-	s, n := float64(len(truths)), float64(len(losses))
-	out := MonteCarloError{Members: len(truths), Tolerance: tolerance, Images: stat.StdDev(losses, nil) / math.Sqrt(n)}
+func NewMonteCarloError(targets [][]float64, tolerance float64) MonteCarloError {
+	losses := averageLosses(targets)
+	s, n := float64(len(targets)), float64(len(losses))
+	out := MonteCarloError{Members: len(targets), Tolerance: tolerance, Images: stat.StdDev(losses, nil) / math.Sqrt(n)}
 	if tolerance == 0 {
 		out.Tolerance = noticeable * out.Images
 	}
-	if len(truths) < 2 {
+	if len(targets) < 2 {
 		out.Standard, out.Excess = math.NaN(), math.NaN()
 		return out
 	}
-	influence := make([]float64, len(truths)) // mean_i p_mi/p̄_i
+	influence := make([]float64, len(targets)) // mean_i p_mi/p̄_i
 	for i, loss := range losses {
 		mean, squares := math.Exp(-loss), 0.0
-		for m, p := range truths {
+		for m, p := range targets {
 			influence[m] += p[i] / mean / n
 			squares += (p[i]/mean - 1) * (p[i]/mean - 1)
 		}
 		out.Excess += squares / (s - 1) / n / (2 * s)
 	}
 	out.Standard = math.Sqrt(stat.Variance(influence, nil) / s)
-	if v, e := out.Standard*out.Standard*s, out.Excess*s; len(truths) >= MinMonteCarlo && out.Tolerance > 0 {
+	if v, e := out.Standard*out.Standard*s, out.Excess*s; len(targets) >= MinMonteCarlo && out.Tolerance > 0 {
 		// (v/m + (e/m)²) ≤ tolerance², a quadratic in 1/m.
 		t := out.Tolerance * out.Tolerance
 		most := 2 * t / (v + math.Sqrt(v*v+4*e*e*t)) // the largest possible 1/m
@@ -86,13 +86,13 @@ func columns(rows [][]float64) int {
 }
 
 // averageLosses returns the NLL of the members' average for each example.
-func averageLosses(truths [][]float64) []float64 {
-	losses := make([]float64, columns(truths))
+func averageLosses(targets [][]float64) []float64 {
+	losses := make([]float64, columns(targets))
 	for i := range losses {
-		for _, p := range truths {
+		for _, p := range targets {
 			losses[i] += p[i]
 		}
-		losses[i] = -math.Log(losses[i] / float64(len(truths)))
+		losses[i] = -math.Log(losses[i] / float64(len(targets)))
 	}
 	return losses
 }
@@ -101,11 +101,11 @@ func averageLosses(truths [][]float64) []float64 {
 const memberOrderStream = 0x6d656d62657273 // "members"
 
 // NLLByMembers returns the mean NLL of averages over 1 … S randomly chosen members, in nats, with the 5th and 95th
-// percentile. Each slice of truths holds one member's probabilities of the true classes of the same examples. It uses
+// percentile. Each slice of targets holds one member's probabilities of the true classes of the same examples. It uses
 // 20 to 200 random orders, about 10⁸ logarithms in all. It fails only if ctx ends.
-func NLLByMembers(ctx context.Context, truths [][]float64, seed uint64) ([]Interval, error) {
+func NLLByMembers(ctx context.Context, targets [][]float64, seed uint64) ([]Interval, error) {
 	const work, most, least = 100_000_000, 200, 20 // logarithms, orders
-	members, examples := len(truths), columns(truths)
+	members, examples := len(targets), columns(targets)
 	orders := min(max(work/(members*examples), least), most)
 	rng := rand.New(rand.NewPCG(seed, memberOrderStream))
 	nll := make([][]float64, members)
@@ -117,7 +117,7 @@ func NLLByMembers(ctx context.Context, truths [][]float64, seed uint64) ([]Inter
 		clear(sum)
 		for m, k := range rng.Perm(members) {
 			loss := 0.0
-			for i, p := range truths[k] {
+			for i, p := range targets[k] {
 				sum[i] += p
 				loss -= math.Log(sum[i] / float64(m+1))
 			}

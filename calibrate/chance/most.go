@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// oneSided is the probability that the truth exceeds a one-sided bound.
+// oneSided is the probability that the target exceeds a one-sided bound.
 const oneSided = 0.05
 
 // MostMean returns the one-sided 95 % upper bound of the mean of losses. It is Student's, with the correction for skewness of

@@ -284,7 +284,7 @@ func TestDrawsPairs(t *testing.T) {
 		}
 		plain += (groups - 1) * (groups - 1) * stat.Variance(rest, nil) / groups / times
 	}
-	// The variance of 300 means has a relative standard error of 8 %. The floor V2/2 lifts the estimate.
+	// The variance of 300 means has a relative standard error of 8 %. The lower bound V2/2 lifts the estimate.
 	if want := stat.Variance(means, nil); told < want/1.5 || told > 1.8*want || plain < 1.8*want {
 		t.Errorf("variance %v, plain %v, want about %v", told, plain, want)
 	}

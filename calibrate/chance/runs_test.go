@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // The numbers are NumPy's and SciPy's 1.16: stats.ttest_1samp, stats.permutation_test, stats.binomtest and the formula of
@@ -36,9 +36,9 @@ func TestOverRuns(t *testing.T) {
 // TestOverRunsSkewed: a share of errors of 3 % makes the differences skewed. The interval holds in 93 to 97 % for 600 examples. P is
 // below 0.05 where the interval excludes 0.
 func TestOverRunsSkewed(t *testing.T) {
-	const truth = 0.03*0.6 + 0.97*0.02
+	const target = 0.03*0.6 + 0.97*0.02
 	rng := rand.New(rand.NewPCG(5, 2))
-	repeats := promise.Figure(400, 8000)
+	repeats := reliability.Figure(400, 8000)
 	for _, runs := range []int{2, 4, 10} {
 		covered := 0
 		for range repeats {
@@ -61,12 +61,12 @@ func TestOverRunsSkewed(t *testing.T) {
 				}
 			}
 			o := NewOverRuns(losses, 1)
-			if o.Low <= truth && truth <= o.High {
+			if o.Low <= target && target <= o.High {
 				covered++
 			}
 			for k := range losses { // about 0
 				for i := range losses[k] {
-					losses[k][i] -= truth + 0.004*of[0]
+					losses[k][i] -= target + 0.004*of[0]
 				}
 			}
 			if o := NewOverRuns(losses, 1); (o.P < 0.05) != (o.Low > 0 || o.High < 0) && math.Abs(o.P-0.05) > 1e-6 {
@@ -83,7 +83,7 @@ func TestOverRunsSkewed(t *testing.T) {
 
 // Intervals must hold for new runs and examples, and those of one run must not if runs differ.
 func TestOverRunsCoverage(t *testing.T) {
-	const truth, repeats = -0.01, 800
+	const target, repeats = -0.01, 800
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, test := range []struct {
 		runs, examples         int
@@ -101,14 +101,14 @@ func TestOverRunsCoverage(t *testing.T) {
 			for range test.runs {
 				run, own := test.ofRun*rng.NormFloat64(), make([]float64, test.examples)
 				for i := range own {
-					own[i] = truth + run + examples[i] + test.both*rng.NormFloat64()
+					own[i] = target + run + examples[i] + test.both*rng.NormFloat64()
 				}
 				losses = append(losses, own)
 			}
-			if o := NewOverRuns(losses, 1); o.Low <= truth && truth <= o.High {
+			if o := NewOverRuns(losses, 1); o.Low <= target && target <= o.High {
 				covered++
 			}
-			if d := NewDifference(losses[0], 0); d.Low <= truth && truth <= d.High {
+			if d := NewDifference(losses[0], 0); d.Low <= target && target <= d.High {
 				one++
 			}
 		}

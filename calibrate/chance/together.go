@@ -42,7 +42,7 @@ func Together(losses [][]float64, fits []float64) []Interval {
 	return out
 }
 
-// largest returns the 95 % quantile of the largest |t| of the counted differences if all truths are 0.
+// largest returns the 95 % quantile of the largest |t| of the counted differences if all targets are 0.
 func largest(losses [][]float64, all []Difference, counted []int) float64 {
 	n := float64(len(losses[0]))
 	correlations := mat.NewSymDense(len(counted), nil)

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // Intervals of several differences hold together in 95 % of samples, whatever their correlation. They are never narrower than
 // single ones, and never wider than Bonferroni's.
 func TestTogether(t *testing.T) {
-	repetitions := promise.Figure(60, 2000)
+	repetitions := reliability.Figure(60, 2000)
 	for _, shared := range []float64{0, 0.7, 1} {
 		const count, examples = 6, 200
 		rng, held, fits := rand.New(rand.NewPCG(7, 0)), 0, make([]float64, count)

@@ -66,7 +66,7 @@ func TestDetectionExtremes(t *testing.T) {
 }
 
 // Kills: H < 1e-8 lost.
-// Edges are the least and the largest positive value, and a constant factor apart.
+// Edges are the least and the largest positive value, and with a constant factor between them.
 func TestLogarithmicEdges(t *testing.T) {
 	for _, test := range []struct {
 		values      [][]float64

@@ -103,7 +103,7 @@ func TestThresholdGolden(t *testing.T) {
 	}
 }
 
-// A threshold stands apart from the scores: rounding them changes no decision.
+// A threshold keeps its distance from the scores: rounding them changes no decision.
 func TestThresholdBetween(t *testing.T) {
 	got, err := detect.Criterion{Name: detect.ByYouden}.Choose([]float64{0.1, 0.4}, []float64{0.6, 0.8})
 	if err != nil || got.Threshold != 0.5 || got.Youden() != 1 {

@@ -42,7 +42,7 @@ type Why string
 const (
 	// Large is a large estimated drop: the signs err by too much there.
 	Large Why = "large drop"
-	// Shares are predictions that are distributed otherwise. Either the truth is so, or the network confuses them, and no sign tells.
+	// Shares are predictions that are distributed otherwise. Either the target is so, or the network confuses them, and no sign tells.
 	Shares Why = "predicted classes"
 )
 
@@ -87,12 +87,12 @@ func (r *Reference) Estimate(s *Sums, units int) Estimate {
 	}
 	was := c.value(r.Loss)
 	at, moved := on{value: (by[0] + by[1]) / 2}, r.moved(s, units)
-	drop, apart := was-at.value, math.Abs(by[0]-by[1])
+	drop, dispersion := was-at.value, math.Abs(by[0]-by[1])
 	chance := z * math.Sqrt(c.chance(r, at.value, units)+math.Pow(c.deviation(r.Loss, r.Spread/float64(r.Examples)), 2))
-	at.low = max(c.least, at.value-math.Hypot(c.below.width(drop, apart, moved), chance))
-	at.high = min(c.best, at.value+math.Hypot(c.above.width(drop, apart, moved), chance))
+	at.low = max(c.least, at.value-math.Hypot(c.below.width(drop, dispersion, moved), chance))
+	at.high = min(c.best, at.value+math.Hypot(c.above.width(drop, dispersion, moved), chance))
 	limit := c.moved
-	if r.Apart != nil {
+	if r.Dispersion != nil {
 		limit = c.several
 	}
 	switch {
@@ -146,11 +146,11 @@ func (r *Reference) moved(s *Sums, units int) float64 {
 	each, d := 1/float64(r.Examples)+1/float64(units), 0.0
 	for c, was := range r.Predicted {
 		p, q := was/n, s.Predicted[c]/m
-		both, apart := (was+s.Predicted[c])/(n+m), 1.0
-		if r.Apart != nil {
-			apart = r.Apart[c]
+		both, dispersion := (was+s.Predicted[c])/(n+m), 1.0
+		if r.Dispersion != nil {
+			dispersion = r.Dispersion[c]
 		}
-		d += math.Abs(p-q)/2 - math.Sqrt(both*(1-both)*apart*each)
+		d += math.Abs(p-q)/2 - math.Sqrt(both*(1-both)*dispersion*each)
 	}
 	return max(0, d)
 }

@@ -31,7 +31,7 @@ type Example struct {
 	Signs [2]float64 // means over the predictions
 	// Predicted counts the predictions by class, or of numbers by range.
 	Predicted []float64
-	Known     float64 // number of predictions whose truth is known
+	Known     float64 // number of predictions whose target is known
 	Loss      float64 // their mean loss
 }
 
@@ -68,9 +68,9 @@ type Reference struct {
 	Spread    float64    `json:"spread"`
 	Signs     [2]float64 `json:"signs"`     // means over predictions
 	Predicted []float64  `json:"predicted"` // predictions by class or range
-	// Apart has, for each class, the variance of an example's share of it, as a multiple of that of a single prediction. It is
+	// Dispersion has, for each class, the variance of an example's share of it, as a multiple of that of a single prediction. It is
 	// missing if examples have one prediction.
-	Apart []float64 `json:"apart,omitempty"`
+	Dispersion []float64 `json:"apart,omitempty"`
 	// Strata has the sums of four groups of examples, which are cut at [Validation.Cuts].
 	Strata []Stratum `json:"strata"`
 }
@@ -173,12 +173,12 @@ func (b *builder) reference() (*Reference, error) {
 		r.Signs[k] /= r.Size
 	}
 	if r.Size > n {
-		r.Apart = make([]float64, len(b.squares))
+		r.Dispersion = make([]float64, len(b.squares))
 		for c, q := range b.squares {
 			p, mean := r.Predicted[c]/r.Size, r.Size/n
-			r.Apart[c] = 1
+			r.Dispersion[c] = 1
 			if v := p * (1 - p); v > 0 {
-				r.Apart[c] = min(1, max(0, q/n/(mean*mean)-p*p)/v)
+				r.Dispersion[c] = min(1, max(0, q/n/(mean*mean)-p*p)/v)
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func (r *Reference) Sound() error {
 	}
 	n := float64(r.Examples)
 	if r.Examples < 1 || r.Examples > 1e12 || !finite(r.Size, r.Loss, r.Spread, r.Threshold, r.Signs[0], r.Signs[1]) ||
-		!finite(r.Predicted...) || !finite(r.Apart...) || r.Size < n {
+		!finite(r.Predicted...) || !finite(r.Dispersion...) || r.Size < n {
 		return errors.New("want numbers of 0 or more")
 	}
 	if err := s.sound(r); err != nil {
@@ -224,7 +224,7 @@ func (r *Reference) Sound() error {
 	for _, v := range r.Predicted {
 		predicted += v
 	}
-	if len(r.Predicted) < 2 || math.Abs(predicted-r.Size) > 1e-6*r.Size || r.Apart != nil && len(r.Apart) != len(r.Predicted) {
+	if len(r.Predicted) < 2 || math.Abs(predicted-r.Size) > 1e-6*r.Size || r.Dispersion != nil && len(r.Dispersion) != len(r.Predicted) {
 		return errors.New("want the predictions by class")
 	}
 	if len(r.Strata) != strata {

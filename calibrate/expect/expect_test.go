@@ -257,12 +257,12 @@ func TestLabels(t *testing.T) {
 						chosen = append(chosen, x.Index%n)
 					}
 				}
-				truth := p.hide(chosen)
+				target := p.hide(chosen)
 				e, _ := v.Estimate(p.tally(v), n)
-				if l := e.Labels; l.Low <= truth && truth <= l.High {
+				if l := e.Labels; l.Low <= target && target <= l.High {
 					held++
 				}
-				errs[way] += (e.Labels.Value - truth) * (e.Labels.Value - truth) / trials
+				errs[way] += (e.Labels.Value - target) * (e.Labels.Value - target) / trials
 			}
 			if share := float64(held) / trials; share < of.least-0.025 {
 				t.Errorf("%+v, way %d: %v of the intervals hold", of, way, share)
@@ -295,16 +295,16 @@ func TestLabelsOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, tally, i := draw(n), new(Tally), 0
-		truth, all := 0.0, 0.0
+		target, all := 0.0, 0.0
 		p.each(true)(func(s *Seen) {
-			truth, all = truth+s.All.Size-s.All.Known*s.All.Loss, all+s.All.Size
+			target, all = target+s.All.Size-s.All.Known*s.All.Loss, all+s.All.Size
 			if i++; i > few {
 				s.All.Known = 0
 			}
 			tally.Add(v, s)
 		})
 		e, _ := v.Estimate(tally, n)
-		if l := e.Labels; l.Low <= truth/all && truth/all <= l.High {
+		if l := e.Labels; l.Low <= target/all && target/all <= l.High {
 			held[Accuracy]++
 		}
 		targets := func(n int) *numbers {
@@ -321,16 +321,16 @@ func TestLabelsOfOthers(t *testing.T) {
 		if v, err = New("val", RMSE, Limits{}, []Limits{limits}, was.each(limits, true)); err != nil {
 			t.Fatal(err)
 		}
-		tally, i, truth = new(Tally), 0, 0
+		tally, i, target = new(Tally), 0, 0
 		is.each(limits, true)(func(s *Seen) {
-			truth += s.Parts[0].Loss / n
+			target += s.Parts[0].Loss / n
 			if i++; i > few {
 				s.Parts[0].Known = 0
 			}
 			tally.Add(v, s)
 		})
 		e, _ = v.Estimate(tally, n)
-		if l, rmse := e.Labels, math.Sqrt(truth); l.Low <= rmse && rmse <= l.High {
+		if l, rmse := e.Labels, math.Sqrt(target); l.Low <= rmse && rmse <= l.High {
 			held[RMSE]++
 		}
 	}
@@ -341,7 +341,7 @@ func TestLabelsOfOthers(t *testing.T) {
 	}
 }
 
-// The labels that Halve promises make the interval half as wide.
+// The labels that Halve guarantees make the interval half as wide.
 func TestHalve(t *testing.T) {
 	rand := rand.New(rand.NewPCG(56, 2))
 	v, err := simulated(rand, 2000, 0).validation()

@@ -34,7 +34,7 @@ func NewNext(n int) *Next { return &Next{n: n} }
 
 // Add adds an example without a label, by its index among all rows.
 func (x *Next) Add(v *Validation, s *Seen, index int, name string) {
-	h, c := v.stratum(s), Candidate{index, name, s.Kind, s.Uncertainty, splitmix.At(seed, uint64(index))}
+	h, c := v.stratum(s), Candidate{index, name, s.Kind, s.Uncertainty, splitmix.Nth(seed, uint64(index))}
 	list := x.kept[h]
 	at, _ := slices.BinarySearchFunc(list, c, func(a, b Candidate) int { return cmp.Compare(a.key, b.key) })
 	if at == x.n {

@@ -89,10 +89,10 @@ var scales = map[Figure]*scale{
 	},
 }
 
-// band is the error of the signs, apart from chance. One part always counts. The others are multiplied by the estimated drop, by the
+// band is the error of the signs, besides chance. One part always counts. The others are multiplied by the estimated drop, by the
 // difference of the two estimates, and by the share of moved predictions. fixtures/expect/README.md says on which networks it was chosen.
-type band struct{ always, drop, apart, moved float64 }
+type band struct{ always, drop, dispersion, moved float64 }
 
-func (b band) width(drop, apart, moved float64) float64 {
-	return b.always + b.drop*max(0, drop) + b.apart*apart + b.moved*moved
+func (b band) width(drop, dispersion, moved float64) float64 {
+	return b.always + b.drop*max(0, drop) + b.dispersion*dispersion + b.moved*moved
 }

@@ -78,7 +78,7 @@ func readGolden(t *testing.T) golden {
 	return g
 }
 
-func each(x []float64, f func(float64) float64) []float64 {
+func mapValues(x []float64, f func(float64) float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = f(v)
@@ -97,15 +97,15 @@ func TestMixtures(t *testing.T) {
 			diff(t, "mean", moments.Mean, want.Mean)
 			diff(t, "aleatoric", moments.Aleatoric, want.Aleatoric)
 			diff(t, "epistemic", moments.Epistemic, want.Epistemic)
-			diff(t, "log density", each(want.Y, m.LogDensity), want.LogDensity)
-			diff(t, "CDF", each(want.Y, m.CDF), want.CDF)
-			diff(t, "CRPS", each(want.Y, m.CRPS), want.CRPS)
-			diff(t, "quantiles", each(want.Levels, m.Quantile), want.Quantiles)
+			diff(t, "log density", mapValues(want.Y, m.LogDensity), want.LogDensity)
+			diff(t, "CDF", mapValues(want.Y, m.CDF), want.CDF)
+			diff(t, "CRPS", mapValues(want.Y, m.CRPS), want.CRPS)
+			diff(t, "quantiles", mapValues(want.Levels, m.Quantile), want.Quantiles)
 			g := moments.Gaussian()
-			diff(t, "Gaussian log density", each(want.Y, g.LogDensity), want.GaussianLogDensity)
-			diff(t, "Gaussian CDF", each(want.Y, g.CDF), want.GaussianCDF)
-			diff(t, "Gaussian CRPS", each(want.Y, g.CRPS), want.GaussianCRPS)
-			diff(t, "Gaussian quantiles", each(want.Levels, g.Quantile), want.GaussianQuantiles)
+			diff(t, "Gaussian log density", mapValues(want.Y, g.LogDensity), want.GaussianLogDensity)
+			diff(t, "Gaussian CDF", mapValues(want.Y, g.CDF), want.GaussianCDF)
+			diff(t, "Gaussian CRPS", mapValues(want.Y, g.CRPS), want.GaussianCRPS)
+			diff(t, "Gaussian quantiles", mapValues(want.Levels, g.Quantile), want.GaussianQuantiles)
 
 			// 1e-9 absolute tells nothing of what is smaller: ends of tiny members are held
 			// to a millionth of their standard deviation.
@@ -166,8 +166,8 @@ func TestIsotonic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "map", each(want.Grid, r.Apply), want.Map)
-	diff(t, "inverse", each(want.Levels, r.Inverse), want.Inverse)
+	diff(t, "map", mapValues(want.Grid, r.Apply), want.Map)
+	diff(t, "inverse", mapValues(want.Levels, r.Inverse), want.Inverse)
 }
 
 func TestNoise(t *testing.T) {

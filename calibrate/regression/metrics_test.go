@@ -10,7 +10,7 @@ import (
 )
 
 // drawn returns scores of Gaussians whose true values are drawn from them, with
-// variances that are said to be factor times what they are.
+// variances that are stated as factor times what they are.
 func drawn(rng *rand.Rand, n int, factor float64) []regression.Score {
 	scores := make([]regression.Score, n)
 	for i := range scores {

@@ -115,17 +115,17 @@ func (m Mixture) CDF(y float64) float64 {
 // (Grimit, Gneiting, Berrocal and Johnson, "The continuous ranked probability score for circular variables and its
 // application to mesoscale forecast ensemble verification", QJRMS 2006). It takes S² steps.
 func (m Mixture) CRPS(y float64) float64 {
-	apart := 0.0
+	spread := 0.0
 	first := m.mean(func(g Gaussian) float64 { return absolute(y-g.Mean, g.Std()) })
 	for s := range m.Means {
 		g := m.member(s)
-		apart += m.weight(s) * m.weight(s) * absolute(0, math.Sqrt(2)*g.Std()) / 2
+		spread += m.weight(s) * m.weight(s) * absolute(0, math.Sqrt(2)*g.Std()) / 2
 		for t := range s {
 			h := m.member(t)
-			apart += m.weight(s) * m.weight(t) * absolute(g.Mean-h.Mean, math.Sqrt(g.Variance+h.Variance))
+			spread += m.weight(s) * m.weight(t) * absolute(g.Mean-h.Mean, math.Sqrt(g.Variance+h.Variance))
 		}
 	}
-	return max(0, first-apart)
+	return max(0, first-spread)
 }
 
 // moved returns the mixture of to + b·(X − from).

@@ -41,7 +41,7 @@ func TestNumericalIntegration(t *testing.T) {
 				diff(t, "share of the interval", got, level)
 			}
 			y := 4 * rng.NormFloat64()
-			low, high := min(y, m.Quantile(1e-18)), max(y, -regression.Mixture{Means: each(m.Means, func(x float64) float64 { return -x }), Variances: m.Variances}.Quantile(1e-18))
+			low, high := min(y, m.Quantile(1e-18)), max(y, -regression.Mixture{Means: mapValues(m.Means, func(x float64) float64 { return -x }), Variances: m.Variances}.Quantile(1e-18))
 			below := integral(func(x float64) float64 { return math.Pow(m.CDF(x), 2) }, low, y)
 			above := integral(func(x float64) float64 { return math.Pow(1-m.CDF(x), 2) }, y, high)
 			diff(t, "CRPS", m.CRPS(y), below+above)

@@ -7,7 +7,7 @@ import (
 
 // noiseFloor is the smallest variance that [FitMomentNoise] returns, as a share of the mean squared error. As a
 // standard deviation it is a thousandth of the RMSE.
-const noiseFloor = 1e-6
+const leastNoise = 1e-6
 
 // FitMomentNoise returns the variance σ² that maximises the likelihood of the Gaussians N(μ*, e + σ²) for the n
 // targets y. The means μ* and the epistemic variances e belong to mixtures whose members predict no variance. It is
@@ -51,7 +51,7 @@ func FitMomentNoise(y, means, epistemic []float64) (variance float64, atBound bo
 	case mean == 0:
 		return 0, false, errExact
 	}
-	variance, atBound = likeliest(noiseFloor*mean, most, p.value, p.rises)
+	variance, atBound = likeliest(leastNoise*mean, most, p.value, p.rises)
 	return variance, atBound, nil
 }
 

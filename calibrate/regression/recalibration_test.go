@@ -9,7 +9,7 @@ import (
 )
 
 // After the scaling nothing is left to scale, the log-likelihood is the one that was
-// promised, and a mixture keeps its shape.
+// guaranteed, and a mixture keeps its shape.
 func TestVarianceScalingApplies(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	var y, means, variances []float64
@@ -171,7 +171,7 @@ func TestIsotonicEdges(t *testing.T) {
 	if err != nil || len(r.Warnings) != 1 {
 		t.Fatal(err, r.Warnings)
 	}
-	diff(t, "map of one", each([]float64{0, 0.25, 0.5, 0.9, 1}, r.Apply), []float64{0, 0.5, 1, 1, 1})
+	diff(t, "map of one", mapValues([]float64{0, 0.25, 0.5, 0.9, 1}, r.Apply), []float64{0, 0.5, 1, 1, 1})
 	if low, high := r.Interval(d, 1); !math.IsInf(low, -1) || high != 0 {
 		t.Errorf("whole interval [%v, %v]", low, high)
 	}
@@ -179,8 +179,8 @@ func TestIsotonicEdges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "map", each([]float64{0, 0.25, 0.5, 0.75, 1}, r.Apply), []float64{0.5, 0.625, 0.75, 0.875, 1})
-	diff(t, "inverse", each([]float64{0, 0.4, 0.5, 0.75, 1}, r.Inverse), []float64{0, 0, 0, 0.5, 1})
+	diff(t, "map", mapValues([]float64{0, 0.25, 0.5, 0.75, 1}, r.Apply), []float64{0.5, 0.625, 0.75, 0.875, 1})
+	diff(t, "inverse", mapValues([]float64{0, 0.4, 0.5, 0.75, 1}, r.Inverse), []float64{0, 0, 0, 0.5, 1})
 	if low, high := r.Interval(d, 0.95); !math.IsInf(low, -1) || math.IsNaN(high) || math.IsInf(high, 0) {
 		t.Errorf("interval [%v, %v]", low, high)
 	}

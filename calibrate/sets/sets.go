@@ -1,4 +1,4 @@
-// Package sets chooses and applies the thresholds of promises that go into a model: sets of classes that contain the
+// Package sets chooses and applies the thresholds of guarantees that go into a model: sets of classes that contain the
 // true one, intervals, and the share of true labels that a set may miss.
 //
 // [Quantile] is the threshold of split conformal prediction. [Missed] is that of conformal risk control. [Sets] and
@@ -14,7 +14,7 @@
 //
 // The cut of a threshold lies a little beyond it. Two runtimes give probabilities that differ in the last bits. Without
 // that distance they would disagree on the very example that chose the threshold. Sets grow by less than 1 in 10,000,
-// and keep their promise.
+// and keep their guarantee.
 //
 // # Concurrency
 //
@@ -61,7 +61,7 @@ func rank(level float64, n int) int {
 
 // Quantile returns the ⌈(n+1)·level⌉-th smallest of n scores. A new score is at most that with a probability of at
 // least level. ok is false if n is too small, or if that score is infinite. Then only an infinite threshold keeps the
-// promise. Quantile sorts the scores.
+// guarantee. Quantile sorts the scores.
 func Quantile(scores []float64, level float64) (q float64, ok bool) {
 	checkLevel(level)
 	k := rank(level, len(scores))
@@ -79,7 +79,7 @@ func checkLevel(level float64) {
 	}
 }
 
-// A Missed finds the lowest probability that sets must reach down to, so that they miss at most a promised share of
+// A Missed finds the lowest probability that sets must reach down to, so that they miss at most a guaranteed share of
 // what is true. The share is a mean over examples (conformal risk control, Angelopoulos et al. 2024, theorem 1). An
 // example with one true class misses it or not. Then this is [Quantile] of 1 − probability.
 type Missed struct {
@@ -230,9 +230,9 @@ func (r *Rule) Penalties(classes int) []float32 {
 	return out
 }
 
-// apart is the part of a probability by which classes of equal probability are put in order, for each class. It is two
+// step is the part of a probability by which classes of equal probability are put in order, for each class. It is two
 // units of the last place, so that no runtime has to break a tie.
-const apart = 0x1p-22
+const step = 0x1p-22
 
 // Keys returns factors of the probabilities. The products have the order of the classes. The first factor is 1, and each is a
 // little below the one before. So the first class of equal probabilities comes first. The same holds for probabilities that
@@ -240,7 +240,7 @@ const apart = 0x1p-22
 func Keys(classes int) []float32 {
 	out := make([]float32, classes)
 	for c := range out {
-		out[c] = float32(1 - apart*float64(c))
+		out[c] = float32(1 - step*float64(c))
 	}
 	return out
 }

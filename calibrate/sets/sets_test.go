@@ -142,7 +142,7 @@ func TestMissedIsQuantile(t *testing.T) {
 	}
 }
 
-// Sets down to the lowest probability miss at most the promised share of the examples that chose it. Sets that end a
+// Sets down to the lowest probability miss at most the guaranteed share of the examples that chose it. Sets that end a
 // little higher miss more than the correction for one more example allows.
 func TestMissed(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 57))

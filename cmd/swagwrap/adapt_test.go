@@ -32,11 +32,11 @@ func TestAdaptChecks(t *testing.T) {
 				args = append(args, w.(string))
 			}
 		}
-		code, said := program(t, args...)
+		code, printed := program(t, args...)
 		if code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, said)
+			t.Fatalf("%q: exit code %d: %s", args, code, printed)
 		}
-		return strings.Join(strings.Fields(said), " ")
+		return strings.Join(strings.Fields(printed), " ")
 	}
 	run("fit", "-q", "--task", "classes", reading, "--augment", "none", "-o", at("p"), checkpoints)
 	run("sample", "-q", "-n", "2", training, "-o", at("e"), at("p"))
@@ -47,14 +47,14 @@ func TestAdaptChecks(t *testing.T) {
 		"compare": {"compare", training, adapt, methods, at("p"), filepath.Join(few, "test.npz")},
 		"try":     {"try", training, adapt, methods, reading, "--augment", "none", "--task", "classes", "-o", at("r"), checkpoints, filepath.Join(few, "test.npz")},
 	} {
-		said := run(words...)
+		printed := run(words...)
 		for _, want := range []string{"neighbouring examples are more alike than in a shuffle", "of the predictions are class 1", "means at the first layer move by"} {
-			if !strings.Contains(said, want) {
-				t.Errorf("%s does not say %q: %s", name, want, said)
+			if !strings.Contains(printed, want) {
+				t.Errorf("%s does not say %q: %s", name, want, printed)
 			}
 		}
-		if changes := "Adapting changes the accuracy of SWA-Temp by "; strings.Contains(said, changes) != (name == "compare" || name == "try") {
-			t.Errorf("%s: %q is missing, or too much: %s", name, changes, said)
+		if changes := "Adapting changes the accuracy of SWA-Temp by "; strings.Contains(printed, changes) != (name == "compare" || name == "try") {
+			t.Errorf("%s: %q is missing, or too much: %s", name, changes, printed)
 		}
 	}
 	made, err := filepath.Glob(at("r/*.safetensors"))
@@ -172,14 +172,14 @@ func TestAdaptRefused(t *testing.T) {
 // holdRefused runs a command that must fail, and leave no output.
 func holdRefused(t *testing.T, dir string, code int, want []string, args ...string) {
 	t.Helper()
-	got, said := program(t, args...)
+	got, printed := program(t, args...)
 	if got != code {
-		t.Errorf("%q: exit code %d, want %d: %s", args, got, code, said)
+		t.Errorf("%q: exit code %d, want %d: %s", args, got, code, printed)
 	}
-	said = strings.Join(strings.Fields(said), " ")
+	printed = strings.Join(strings.Fields(printed), " ")
 	for _, w := range want {
-		if !strings.Contains(said, w) {
-			t.Errorf("%q does not say %q: %s", args, w, said)
+		if !strings.Contains(printed, w) {
+			t.Errorf("%q does not say %q: %s", args, w, printed)
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "out*")); len(left) > 0 || err != nil {

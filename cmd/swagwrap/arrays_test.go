@@ -41,8 +41,8 @@ func TestScoreArrayOfPictures(t *testing.T) {
 	}
 	var rows [2][]byte
 	for i, args := range [][]string{args, {"score", "-q", "-o", filepath.Join(dir, "array.csv"), e, array}} {
-		if code, said := program(t, args...); code != 0 {
-			t.Fatalf("exit code %d: %s", code, said)
+		if code, printed := program(t, args...); code != 0 {
+			t.Fatalf("exit code %d: %s", code, printed)
 		}
 		b, err := os.ReadFile(args[3])
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // Models of some hundred bytes that ask for gigabytes take 200 MB at most, which is
@@ -35,7 +35,7 @@ func TestBombs(t *testing.T) {
 		if err := os.WriteFile(at("2.onnx"), bytes.Replace(model, first, []byte{0, 0, 0x9e, 0x3f}, 1), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		var said string
+		var printed string
 		for _, args := range [][]string{
 			{"inspect", bomb},
 			{"fit", "-q", "--force", "--task", "classes", "-o", at("p"), bomb, at("2.onnx")},
@@ -48,15 +48,15 @@ func TestBombs(t *testing.T) {
 			if peak > 200<<20 || took > 5*time.Second {
 				t.Errorf("%s: %s took %d MB and %v", filepath.Base(bomb), args[0], peak>>20, took)
 			}
-			if said = out; code != 0 {
-				if code != 65 || !strings.HasPrefix(said, "error: ") {
-					t.Errorf("%s: %s: exit code %d: %s", filepath.Base(bomb), args[0], code, said)
+			if printed = out; code != 0 {
+				if code != 65 || !strings.HasPrefix(printed, "error: ") {
+					t.Errorf("%s: %s: exit code %d: %s", filepath.Base(bomb), args[0], code, printed)
 				}
 				break
 			}
-			said = ""
+			printed = ""
 		}
-		if _, err := os.Stat(at("no.csv")); said == "" || err == nil {
+		if _, err := os.Stat(at("no.csv")); printed == "" || err == nil {
 			t.Errorf("%s: is scored, %v", filepath.Base(bomb), err)
 		}
 	}
@@ -76,11 +76,11 @@ func TestFewFiles(t *testing.T) {
 		slices.Concat([]string{"fit", "-q", "--task", "classes", "-o", posterior}, fit, []string{at("states")}),
 		slices.Concat([]string{"sample", "-q", "-n", "2", "-o", ensemble}, train, []string{posterior}),
 	} {
-		if said, err := exec.Command(program, args...).CombinedOutput(); err != nil {
-			t.Fatalf("%q: %v: %s", args, err, said)
+		if printed, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, printed)
 		}
 	}
-	refused, n := map[string]int{}, promise.Figure(7, 43)
+	refused, n := map[string]int{}, reliability.Figure(7, 43)
 	for k := range n {
 		limit := 4 + k*42/(n-1) // with less the linker does not begin the program
 		for _, args := range [][]string{
@@ -93,7 +93,7 @@ func TestFewFiles(t *testing.T) {
 			slices.Concat([]string{"try", "-q", "-n", "2", "-o", out, "--val", at("val.npz")}, fit, train, []string{at("states"), at("test.npz")}),
 		} {
 			cmd := exec.Command("sh", slices.Concat([]string{"-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(limit), program}, args)...)
-			said, _ := cmd.CombinedOutput()
+			printed, _ := cmd.CombinedOutput()
 			left, err := filepath.Glob(out + "*")
 			if err != nil {
 				t.Fatal(err)
@@ -101,12 +101,12 @@ func TestFewFiles(t *testing.T) {
 			switch code := cmd.ProcessState.ExitCode(); {
 			case code == 75:
 				refused[args[0]]++
-				first, _, _ := strings.Cut(string(said), "\n")
-				if !strings.HasPrefix(first, "error: ") || !strings.Contains(first, "too many open files") || !strings.Contains(string(said), "\nhint: ulimit -n ") || len(left) > 0 {
-					t.Errorf("%s with %d files: %s, left %q", args[0], limit, said, left)
+				first, _, _ := strings.Cut(string(printed), "\n")
+				if !strings.HasPrefix(first, "error: ") || !strings.Contains(first, "too many open files") || !strings.Contains(string(printed), "\nhint: ulimit -n ") || len(left) > 0 {
+					t.Errorf("%s with %d files: %s, left %q", args[0], limit, printed, left)
 				}
 			case code != 0 || limit < 32:
-				t.Errorf("%s with %d files: exit code %d: %.500s", args[0], limit, code, said)
+				t.Errorf("%s with %d files: exit code %d: %.500s", args[0], limit, code, printed)
 			}
 			for _, path := range left {
 				os.RemoveAll(path)

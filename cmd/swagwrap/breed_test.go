@@ -17,7 +17,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -129,7 +129,7 @@ func (b *breed) write(seed uint64, donors []*field) (paths [2]string, err error)
 }
 
 // mutant damages both checkpoints alike, goes the whole road with them, and says how far it came. An error is a broken
-// promise.
+// guarantee.
 func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 	models, err := b.write(seed, donors)
 	if err != nil {
@@ -149,8 +149,8 @@ func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 		{[]string{"sample", "-o", e, "-n", "1", "-j", "1", "--bn-data", b.images, p}, []string{"e.safetensors"}},
 		{[]string{"score", "-o", csv, "-j", "1", e, b.images}, []string{"out.csv", "out.csv.meta.json"}},
 	} {
-		var said strings.Builder
-		code := run(ctx, append([]string{"swagwrap"}, step.args...), io.Discard, &said)
+		var printed strings.Builder
+		code := run(ctx, append([]string{"swagwrap"}, step.args...), io.Discard, &printed)
 		stopped := code == 128+int(syscall.SIGTERM)
 		if code == 0 {
 			want = append(want, step.outputs...)
@@ -167,8 +167,8 @@ func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 		}
 		slices.Sort(want)
 		switch {
-		case code != 0 && code != 65 && !stopped, code == 65 && !strings.Contains(said.String(), "error: "), !slices.Equal(got, want):
-			return "", fmt.Errorf("%s: exit code %d, files %q: %s", step.args[0], code, got, &said)
+		case code != 0 && code != 65 && !stopped, code == 65 && !strings.Contains(printed.String(), "error: "), !slices.Equal(got, want):
+			return "", fmt.Errorf("%s: exit code %d, files %q: %s", step.args[0], code, got, &printed)
 		case code != 0:
 			return fmt.Sprintf("%s: %d", step.args[0], code), nil
 		}
@@ -178,7 +178,7 @@ func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 
 // afterCPU calls f once this process has used so much more processor time, unless stop is called first.
 func afterCPU(limit time.Duration, f func()) (stop func()) {
-	begun, done := promise.ProcessorTime(), make(chan struct{})
+	begun, done := reliability.ProcessorTime(), make(chan struct{})
 	go func() {
 		for ticks := time.Tick(50 * time.Millisecond); ; {
 			select {
@@ -186,7 +186,7 @@ func afterCPU(limit time.Duration, f func()) (stop func()) {
 				return
 			case <-ticks:
 			}
-			if promise.ProcessorTime()-begun >= limit {
+			if reliability.ProcessorTime()-begun >= limit {
 				f()
 				return
 			}

@@ -25,8 +25,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // usualFolds is the number of folds, and so the least number of rows, that calibrate takes without --folds. maxFolds bounds them:
@@ -61,9 +61,9 @@ new rows are wrong, with 95 % confidence.
 
 --coverage chooses thresholds of sets or intervals that contain the truth of 90 % of new examples. Sets of labels, and of the
 pixels of a picture, miss 10 % at most. With --ensemble, score writes the sets, and so does the model of export. With
---method, one half of the rows fits the calibration and the other half chooses. docs/guarantees.md says what is promised.
+--method, one half of the rows fits the calibration and the other half chooses. docs/guarantees.md says what is guaranteed.
 
-   swagwrap calibrate -o promised.safetensors --coverage 90% --ensemble ensemble.safetensors val.csv
+   swagwrap calibrate -o guaranteed.safetensors --coverage 90% --ensemble ensemble.safetensors val.csv
 
 Independent labels have one temperature, one for each label (temperatures), or a·z + b of their log-odds (platt).
 A regression has one factor s² for all variances (variance), or one for each target (variances). isotonic maps the
@@ -97,7 +97,7 @@ func (o *calibrateOptions) rows() flags.Table {
 		flags.Text(flags.Row{Name: "method", Usage: methodUsage(), Preset: "the first; noise where there is none"}, &o.method),
 		criterion(&o.threshold, "of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; "+
 			"risk is of any classes: "),
-	}, coverage(&o.promise), flags.Table{
+	}, coverage(&o.guarantee), flags.Table{
 		flags.Labels(&o.labels),
 		flags.Text(flags.Row{Name: "test", Usage: "also score the predictions in `FILE`"}, &o.test),
 		flags.Text(flags.Row{
@@ -112,7 +112,7 @@ func (o *calibrateOptions) rows() flags.Table {
 				"PREDICTIONS",
 			Then: func() error { return o.check() },
 		}, &o.save),
-		flags.Whole(flags.Row{Name: "folds", Usage: "cross-fit in `K` folds", Default: strconv.Itoa(usualFolds)}, &o.folds, 2, maxFolds),
+		flags.Integer(flags.Row{Name: "folds", Usage: "cross-fit in `K` folds", Default: strconv.Itoa(usualFolds)}, &o.folds, 2, maxFolds),
 		flags.Seed(flags.Row{Usage: "`SEED` of the folds, of the intervals, and of the sets of classes"}, &o.seed),
 	})
 	return o.Table
@@ -120,15 +120,15 @@ func (o *calibrateOptions) rows() flags.Table {
 
 // methodUsage lists the methods.
 func methodUsage() string {
-	list := func(of truth.Kind) string {
+	list := func(of target.Kind) string {
 		var names []string
 		for _, c := range task.Methods(of) {
 			names = append(names, string(c.Method))
 		}
 		return strings.Join(names, "|")
 	}
-	return fmt.Sprintf("fit `M`: %s|%s to classes, %s to labels, %s to a regression", list(truth.Classes), calibration.None,
-		list(truth.Labels), list(truth.Numbers))
+	return fmt.Sprintf("fit `M`: %s|%s to classes, %s to labels, %s to a regression", list(target.Classes), calibration.None,
+		list(target.Labels), list(target.Numbers))
 }
 
 // calibrateOptions are the values of calibrate's command line.
@@ -139,7 +139,7 @@ type calibrateOptions struct {
 	output         flags.OutputOptions
 	task, method   string
 	threshold      chosenThreshold
-	promise        calibration.Promise
+	guarantee      calibration.Guarantee
 	labels         open.Labels
 	test           string // the file of other predictions to score, or ""
 	key            string
@@ -257,14 +257,14 @@ func (job *calibrationJob) hints(err error) (hints []string) {
 	return hints
 }
 
-// next returns the commands to run next. An ensemble whose calibration does not pay is better without it, unless it promises something.
+// next returns the commands to run next. An ensemble whose calibration does not pay is better without it, unless it guarantees something.
 func (job *calibrationJob) next() []string {
 	best := job.output.Path
 	switch {
 	case job.carrier == nil:
 		return []string{console.Shell(slices.Concat([]string{"swagwrap", "calibrate", "-o"}, job.again(),
 			[]string{"--ensemble", "ENSEMBLE", job.of})...)}
-	case !job.found.Pays() && !job.Promises():
+	case !job.found.Pays() && !job.Guarantees():
 		best = job.ensemble
 	}
 	return console.Next(best, kind.Ensemble)
@@ -273,8 +273,8 @@ func (job *calibrationJob) next() []string {
 // again returns the output and the flags that fit and choose the same for an ensemble.
 func (job *calibrationJob) again() []string {
 	out, labels := "calibrated.safetensors", []string(nil)
-	if job.Promises() {
-		out = "promised.safetensors"
+	if job.Guarantees() {
+		out = "guaranteed.safetensors"
 	}
 	if main := job.labels.Main; main != "" {
 		labels = []string{"--labels", main}
@@ -314,7 +314,7 @@ func (o *calibrateOptions) newCalibrationJob() (*calibrationJob, error) {
 			Seed:      o.seed,
 			Threshold: o.threshold.value,
 			Criterion: o.threshold.by,
-			Promise:   o.promise,
+			Guarantee: o.guarantee,
 		},
 		calibrateOptions: o,
 		of:               o.predictions,
@@ -362,11 +362,11 @@ func (job *calibrationJob) readPredictions() (err error) {
 	if job.Fit, err = job.openPredictions(job.of, of, job.labels.Main); err != nil {
 		return err
 	}
-	if job.Promise.Data, err = dataOf(job.Fit); err != nil {
+	if job.Guarantee.Data, err = dataOf(job.Fit); err != nil {
 		return err
 	}
 	usual := job.Fit.Methods()[0]
-	if job.Promises() {
+	if job.Guarantees() {
 		usual = calibration.None
 	}
 	job.Method = cmp.Or(task.Method(job.method), usual)
@@ -385,8 +385,8 @@ func (job *calibrationJob) readPredictions() (err error) {
 	} else if err := job.CheckMethod(); err != nil {
 		return console.Usagef("", "--%w", err)
 	}
-	if job.Method == calibration.None && !job.threshold.given && !job.Promises() {
-		return console.Usagef("--threshold CRITERION chooses a threshold, and --coverage 90% a promise", "--method none: fits nothing")
+	if job.Method == calibration.None && !job.threshold.given && !job.Guarantees() {
+		return console.Usagef("--threshold CRITERION chooses a threshold, and --coverage 90% a guarantee", "--method none: fits nothing")
 	}
 	path := job.test
 	if path == "" {
@@ -405,7 +405,7 @@ func (job *calibrationJob) readPredictions() (err error) {
 // openPredictions reads predictions of the named task. labels is the file of --labels for them, or "".
 func (job *calibrationJob) openPredictions(path, of, labels string) (*calibration.Predictions, error) {
 	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: job.key, Axis: job.axis})
-	if errors.Is(err, predictions.ErrNoTruth) {
+	if errors.Is(err, predictions.ErrNoTargets) {
 		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
 	if order := open.FileOrder(err); order != nil {
@@ -486,16 +486,16 @@ func (job *calibrationJob) openEnsemble(a *app) error {
 
 // carry stores what was fitted in the ensemble.
 func (job *calibrationJob) carry() error {
-	if why := job.found.Carried(); why != "" {
+	if why := job.found.Transferred(); why != "" {
 		return console.Usagef("", "--ensemble: %s", why)
 	}
 	if c := job.found.Fitted; c != nil {
 		if err := job.carrier.Calibrate(c); err != nil {
 			return console.BadInput(fmt.Errorf("%s: %w", job.ensemble, err))
 		}
-		job.carrier.FittedOn = &job.Promise.Data
+		job.carrier.FittedOn = &job.Guarantee.Data
 	}
-	if err := job.promised(); err != nil {
+	if err := job.guaranteed(); err != nil {
 		return err
 	}
 	if t := job.found.Threshold; t != nil {

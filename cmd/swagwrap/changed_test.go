@@ -13,21 +13,21 @@ import (
 
 // A heckler does something when the program says a certain word.
 type heckler struct {
-	said strings.Builder
-	word string
-	act  func() error
-	err  error
+	printed strings.Builder
+	word    string
+	act     func() error
+	err     error
 }
 
 func (h *heckler) Write(p []byte) (int, error) {
-	h.said.Write(p)
-	if h.act != nil && strings.Contains(h.said.String(), h.word) {
+	h.printed.Write(p)
+	if h.act != nil && strings.Contains(h.printed.String(), h.word) {
 		h.err, h.act = h.act(), nil
 	}
 	return len(p), nil
 }
 
-func (h *heckler) String() string { return h.said.String() }
+func (h *heckler) String() string { return h.printed.String() }
 
 // What other programs do to a file.
 var (
@@ -92,8 +92,8 @@ func TestChangedWhileRead(t *testing.T) {
 	}
 	for _, args := range []string{"fit -q --task classes -o p.safetensors ckpt-1.onnx renamed.onnx", "sample -q -n 2 --bn-data IMAGES -o e.safetensors p.safetensors",
 		"fit -q --task classes --reference-checkpoints -o refers.safetensors ckpt-1.onnx renamed.onnx"} {
-		if code, said := program(t, in(made, args)[1:]...); code != 0 {
-			t.Fatalf("%s: exit code %d: %s", args, code, said)
+		if code, printed := program(t, in(made, args)[1:]...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", args, code, printed)
 		}
 	}
 	for _, c := range commands {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -30,13 +30,13 @@ var (
 
 // A lineVerdict is what the worker says of a line: before it runs, and when it has ended.
 type lineVerdict struct {
-	Case   int
-	Line   string
-	Ended  bool
-	Code   int
-	Said   string // on standard error
-	Faults []string
-	Runs   int
+	Case    int
+	Line    string
+	Ended   bool
+	Code    int
+	Printed string // on standard error
+	Faults  []string
+	Runs    int
 }
 
 // TestCombinations draws command lines with two to five flags over all commands, tasks and formats. It checks each line:
@@ -45,8 +45,8 @@ type lineVerdict struct {
 //   - The exit code is a documented one, with one error, and messages are words.
 //   - All outputs are there, or none.
 //   - It ends.
-//   - What an ensemble promises is seen in all places that promisedPlaces lists.
-//   - The result is that of the plain command where the flags promise that, and the commands to run next work.
+//   - What an ensemble guarantees is seen in all places that promisedPlaces lists.
+//   - The result is that of the plain command where the flags guarantee that, and the commands to run next work.
 //
 // A crash ends a process, so lines run in others: the worker, this program again.
 func TestCombinations(t *testing.T) {
@@ -54,7 +54,7 @@ func TestCombinations(t *testing.T) {
 	if missing := newDrawer(0).missing(); missing != nil {
 		t.Fatalf("flags without values in the table flagValues: %q", missing)
 	}
-	n := promise.Figure(200, 20_000)
+	n := reliability.Figure(200, 20_000)
 	if *manyFlag > 0 {
 		n = *manyFlag
 	}
@@ -134,8 +134,8 @@ func (c *combining) process(cmd *exec.Cmd) (last lineVerdict, died string) {
 		}
 	}
 	if err := cmd.Wait(); err != nil {
-		said := stderr.String()
-		return last, fmt.Sprintf("%v: %s", err, said[:min(len(said), 3000)])
+		printed := stderr.String()
+		return last, fmt.Sprintf("%v: %s", err, printed[:min(len(printed), 3000)])
 	}
 	return last, ""
 }
@@ -147,9 +147,9 @@ func (c *combining) add(v lineVerdict) {
 	c.runs += v.Runs
 	if len(v.Faults) > 0 {
 		c.failed++
-		c.Errorf("%s\n%s\nexit code %d: %s\nonly this: go test -run 'TestCombinations$' ./cmd/swagwrap -combinations.seed %d -combinations.case %d", v.Line, strings.Join(v.Faults, "\n"), v.Code, v.Said, *seedFlag, v.Case)
+		c.Errorf("%s\n%s\nexit code %d: %s\nonly this: go test -run 'TestCombinations$' ./cmd/swagwrap -combinations.seed %d -combinations.case %d", v.Line, strings.Join(v.Faults, "\n"), v.Code, v.Printed, *seedFlag, v.Case)
 	} else if *caseFlag >= 0 {
-		c.Logf("%s\nexit code %d: %s", v.Line, v.Code, v.Said)
+		c.Logf("%s\nexit code %d: %s", v.Line, v.Code, v.Printed)
 	}
 }
 
@@ -194,7 +194,7 @@ func runCombinations(dir, seedText, first, last string) error {
 	debug.SetGCPercent(400) // there is little to keep
 	d, out := newDrawer(seed), json.NewEncoder(os.Stdout)
 	if from == 0 { // once, in the first process
-		if err := w.seenPromises(func(v lineVerdict) error { return out.Encode(v) }); err != nil {
+		if err := w.seenGuarantees(func(v lineVerdict) error { return out.Encode(v) }); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func runCombinations(dir, seedText, first, last string) error {
 		if err != nil {
 			return err
 		}
-		v.Ended, v.Code, v.Said, v.Faults, v.Runs = true, o.code, o.stderr, faults, w.runs-before
+		v.Ended, v.Code, v.Printed, v.Faults, v.Runs = true, o.code, o.stderr, faults, w.runs-before
 		if err := out.Encode(v); err != nil {
 			return err
 		}

@@ -151,7 +151,7 @@ func (w *world) check(l *commandLine) (o *outcome, faults []string, err error) {
 	if o, err = w.do(l.args()); err != nil {
 		return nil, nil, err
 	}
-	faults = slices.Concat(saidWrong(l, o), w.unchanged(l, o), w.whole(l, o))
+	faults = slices.Concat(printedWrong(l, o), w.unchanged(l, o), w.whole(l, o))
 	left, err := os.ReadDir(w.temporary)
 	for _, f := range left {
 		faults = append(faults, "outputs: leaves "+f.Name()+" in the folder for temporary files")
@@ -160,7 +160,7 @@ func (w *world) check(l *commandLine) (o *outcome, faults []string, err error) {
 	if err == nil && o.succeeded() && len(faults) == 0 {
 		var more []string
 		if faults, err = w.next(o); err == nil {
-			more, err = w.promised(l, o)
+			more, err = w.guaranteed(l, o)
 			faults = append(faults, more...)
 		}
 	}
@@ -203,8 +203,8 @@ var (
 	notNumbers = regexp.MustCompile(`\bNaN\b|[+-]Inf\b`)
 )
 
-// said checks the exit code and the messages.
-func saidWrong(l *commandLine, o *outcome) (faults []string) {
+// printed checks the exit code and the messages.
+func printedWrong(l *commandLine, o *outcome) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if !slices.Contains(exitCodes, o.code) || o.code == 4 && l.command != "merge" {
 		fault("exit: code %d", o.code)
@@ -360,7 +360,7 @@ func (l *commandLine) mustMake() (files, folders []string) {
 	return files, folders
 }
 
-// shellWords takes apart what console.Shell puts together, as a shell does.
+// shellWords splits what console.Shell puts together, as a shell does.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
 	quoted, begun := false, false

@@ -312,9 +312,9 @@ func (d *drawer) arguments(l *commandLine) []string {
 		e = pick(d.Rand, []string{"classes/settled.safetensors", "classes/calibrated.safetensors", "classes/six.safetensors"})
 	}
 	parts := s.at("parts.csv")
-	if len(s.promises) > 0 && d.IntN(3) == 0 {
-		k := d.IntN(len(s.promises))
-		e, parts = s.promised(k), s.at(fmt.Sprintf("promised%d.csv", k))
+	if len(s.guarantees) > 0 && d.IntN(3) == 0 {
+		k := d.IntN(len(s.guarantees))
+		e, parts = s.guaranteed(k), s.at(fmt.Sprintf("promised%d.csv", k))
 	}
 	switch l.command {
 	case "inspect":

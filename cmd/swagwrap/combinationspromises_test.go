@@ -18,31 +18,31 @@ import (
 // pictured are scenes whose examples have a page of pictures.
 var pictured = []string{"classes", "binary", "labels", "regression", "means"}
 
-// A promisedPlace is a place where a promise must be seen. args are a command. E stands for the ensemble in it, and D for data. seen
-// returns an error if the promise is missing.
-type promisedPlace struct {
+// A promisedPlace is a place where a guarantee must be seen. args are a command. E stands for the ensemble in it, and D for data. seen
+// returns an error if the guarantee is missing.
+type guaranteedPlace struct {
 	args string
 	in   []string // scenes; nil for all
 	code int
 	seen func(p *promising, o *outcome) error
 }
 
-// promising is an ensemble with a promise, and what its rows and models have for it.
+// promising is an ensemble with a guarantee, and what its rows and models have for it.
 type promising struct {
 	scene            *scene
 	k                int
 	columns, outputs []string
 }
 
-var promisedPlaces = []promisedPlace{
+var guaranteedPlaces = []guaranteedPlace{
 	{args: "score -o out/x.csv E D", seen: func(p *promising, o *outcome) error {
-		return errors.Join(says(o.stderr, "promise: ", ", promised "), p.rows("out/x.csv"))
+		return errors.Join(says(o.stderr, "guarantee: ", ", guaranteed "), p.rows("out/x.csv"))
 	}},
 	{args: "score -q -o out/x.jsonl E D", seen: func(p *promising, o *outcome) error { return p.named("out/x.jsonl", `"%s":`) }},
 	{args: "score -q -o out/x.parquet E D", seen: func(p *promising, o *outcome) error { return p.named("out/x.parquet", "%s") }},
 	{args: "score -q -o out/x.npz E D", seen: func(p *promising, o *outcome) error { return p.named("out/x.npz", "%s.npy") }},
 	{args: "merge -o out/m.csv PARTS", seen: func(p *promising, o *outcome) error {
-		return errors.Join(says(o.stderr, ", promised "), p.rows("out/m.csv"))
+		return errors.Join(says(o.stderr, ", guaranteed "), p.rows("out/m.csv"))
 	}},
 	{args: "score -q --maps out/maps --montage out/m.html -o out/x.csv E D", in: []string{"pixels"}, seen: func(p *promising, o *outcome) error {
 		return contains("out/m.html", "classes in the set of a pixel")
@@ -63,24 +63,24 @@ var promisedPlaces = []promisedPlace{
 	{args: "inspect E", seen: func(p *promising, o *outcome) error { return says(o.stdout, "coverage ", " % by ") }},
 	{args: "export -q -o out/x.onnx E", seen: func(p *promising, o *outcome) error { return p.model("out/x.onnx", p.outputs) }},
 	{args: "export --members 0-1 -o out/x.onnx E", seen: func(p *promising, o *outcome) error {
-		return errors.Join(says(o.stderr, "what it promises is of all 3 members, and is not in the model"), p.model("out/x.onnx", nil))
+		return errors.Join(says(o.stderr, "what it guarantees is of all 3 members, and is not in the model"), p.model("out/x.onnx", nil))
 	}},
 	{args: "export --member 0 -o out/x.onnx E", seen: func(p *promising, o *outcome) error {
-		return says(o.stderr, "what it promises is of the members' average, and is not in the exported member")
+		return says(o.stderr, "what it guarantees is of the members' average, and is not in the exported member")
 	}},
 	{args: "export -q --hub out/hub E", seen: func(p *promising, o *outcome) error {
-		return errors.Join(p.model("out/hub/model.onnx", p.outputs), contains("out/hub/README.md", "## Promise", "`"+strings.Join(p.outputs, "`, `")+"`"))
+		return errors.Join(p.model("out/hub/model.onnx", p.outputs), contains("out/hub/README.md", "## Guarantee", "`"+strings.Join(p.outputs, "`, `")+"`"))
 	}},
 	{args: "settle -o out/x.safetensors E D", code: 65, seen: func(p *promising, o *outcome) error {
-		return says(o.stderr, "promises something of predictions by all its members", "hint: settle first")
+		return says(o.stderr, "guarantees something of predictions by all its members", "hint: settle first")
 	}},
 }
 
 // seenPromises runs the table for an ensemble of each task: all lines for the first one of a scene, and the first line and the export for
 // the others.
-func (w *world) seenPromises(say func(lineVerdict) error) error {
+func (w *world) seenGuarantees(say func(lineVerdict) error) error {
 	for _, s := range scenes {
-		for k, flags := range s.promises {
+		for k, flags := range s.guarantees {
 			p := &promising{scene: s, k: k, columns: []string{task.SetColumn, task.SizeColumn}, outputs: []string{task.SetColumn}}
 			switch {
 			case s.name == "regression" || s.name == "means":
@@ -95,7 +95,7 @@ func (w *world) seenPromises(say func(lineVerdict) error) error {
 			if by := slices.Index(flags, "--by"); by >= 0 && flags[by+1] != guarantee.ByClass {
 				p.outputs = nil
 			}
-			for i, place := range promisedPlaces {
+			for i, place := range guaranteedPlaces {
 				if place.in != nil && !slices.Contains(place.in, s.name) || k > 0 && i > 0 && !strings.HasPrefix(place.args, "export -q -o") {
 					continue
 				}
@@ -112,12 +112,12 @@ func (w *world) seenPromises(say func(lineVerdict) error) error {
 	return nil
 }
 
-func (w *world) see(p *promising, place promisedPlace) (lineVerdict, error) {
+func (w *world) see(p *promising, place guaranteedPlace) (lineVerdict, error) {
 	var args []string
 	for _, word := range strings.Fields(place.args) {
 		switch word {
 		case "E":
-			word = p.scene.promised(p.k)
+			word = p.scene.guaranteed(p.k)
 		case "D":
 			word = p.scene.data[0]
 		case "PARTS":
@@ -127,17 +127,17 @@ func (w *world) see(p *promising, place promisedPlace) (lineVerdict, error) {
 		args = append(args, word)
 	}
 	o, err := w.do(args)
-	v := lineVerdict{Case: -1, Line: "swagwrap " + strings.Join(args, " "), Ended: true, Code: o.code, Said: o.stderr, Runs: 1}
+	v := lineVerdict{Case: -1, Line: "swagwrap " + strings.Join(args, " "), Ended: true, Code: o.code, Printed: o.stderr, Runs: 1}
 	byGroup := p.outputs == nil && args[0] == "export"
 	switch {
 	case byGroup && (o.code != 65 || !strings.Contains(o.stderr, "a model does not know the group of an example")):
-		v.Faults = []string{"promise: by groups, and exported"}
+		v.Faults = []string{"guarantee: by groups, and exported"}
 	case byGroup:
 	case o.code != place.code:
-		v.Faults = []string{fmt.Sprintf("promise: want exit code %d", place.code)}
+		v.Faults = []string{fmt.Sprintf("guarantee: want exit code %d", place.code)}
 	default:
 		if missing := place.seen(p, o); missing != nil {
-			v.Faults = []string{"promise: " + missing.Error()}
+			v.Faults = []string{"guarantee: " + missing.Error()}
 		}
 	}
 	return v, errors.Join(err, w.restore())
@@ -187,7 +187,7 @@ func (p *promising) model(path string, want []string) error {
 	err = contains(path, ensemble.KeyGuarantee)
 	if want == nil {
 		if err == nil {
-			return fmt.Errorf("%s promises something", path)
+			return fmt.Errorf("%s guarantees something", path)
 		}
 		return nil
 	}

@@ -45,37 +45,37 @@ var sameResult = map[string][]string{
 // severalPositions are scenes with several positions in an example. Formats hold different things of them.
 var severalPositions = []string{"pixels", "tokens", "words", "states"}
 
-// plain returns the line without the flags that promise the same result, or nil if it has none. near says that results may differ
+// plain returns the line without the flags that guarantee the same result, or nil if it has none. near says that results may differ
 // by rounding.
 func (l *commandLine) plain() (plain *commandLine, near bool) {
 	more, ok := sameResult[l.command]
 	if !ok || l.has("estimate") || l.has("verbose") {
 		return nil, false
 	}
-	promises := slices.Concat(sameResult[""], more)
+	guarantees := slices.Concat(sameResult[""], more)
 	if l.has("json") { // it has the next commands, whose files are beside the report
-		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "report" || flag == "force" })
+		guarantees = slices.DeleteFunc(guarantees, func(flag string) bool { return flag == "report" || flag == "force" })
 	}
 	if l.has("on-error") { // a column for errors is not added to rows that are complete
-		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "resume" })
+		guarantees = slices.DeleteFunc(guarantees, func(flag string) bool { return flag == "resume" })
 	}
-	if by := l.promise("by"); by != "" && by != guarantee.ByClass { // thresholds are those of the groups that are given
-		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "groups" })
+	if by := l.guarantee("by"); by != "" && by != guarantee.ByClass { // thresholds are those of the groups that are given
+		guarantees = slices.DeleteFunc(guarantees, func(flag string) bool { return flag == "groups" })
 	}
 	if l.scene.name == "tokens" || l.scene.name == "lists" { // batches are padded, and these networks see it
-		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "batch-size" })
+		guarantees = slices.DeleteFunc(guarantees, func(flag string) bool { return flag == "batch-size" })
 	}
-	plain = l.without(func(flag string) bool { return slices.Contains(promises, flag) })
+	plain = l.without(func(flag string) bool { return slices.Contains(guarantees, flag) })
 	if len(plain.words) == len(l.words) {
 		return nil, false
 	}
 	return plain, l.has("batch-size") && !plain.has("batch-size")
 }
 
-// promise returns a flag of calibrate with which the ensemble of the line was made to promise something, or "".
-func (l *commandLine) promise(flag string) string {
-	for k, flags := range l.scene.promises {
-		if len(l.arguments) > 0 && l.arguments[0] == l.scene.promised(k) {
+// guarantee returns a flag of calibrate with which the ensemble of the line was made to guarantee something, or "".
+func (l *commandLine) guarantee(flag string) string {
+	for k, flags := range l.scene.guarantees {
+		if len(l.arguments) > 0 && l.arguments[0] == l.scene.guaranteed(k) {
 			if i := slices.Index(flags, "--"+flag); i >= 0 {
 				return flags[i+1]
 			}
@@ -84,9 +84,9 @@ func (l *commandLine) promise(flag string) string {
 	return ""
 }
 
-// promised runs the plain command of a line that has flags which promise the same result, and compares the results. Parts are
+// guaranteed runs the plain command of a line that has flags which guarantee the same result, and compares the results. Parts are
 // merged before.
-func (w *world) promised(l *commandLine, o *outcome) (faults []string, err error) {
+func (w *world) guaranteed(l *commandLine, o *outcome) (faults []string, err error) {
 	plain, near := l.plain()
 	if plain == nil {
 		return nil, nil
@@ -167,7 +167,7 @@ func differ(path string, got, want []byte, near bool) string {
 	if near {
 		a, err1 := rowNumbers(path, got)
 		b, err2 := rowNumbers(path, want)
-		return farApart(a, b, rounding, errors.Join(err1, err2))
+		return farFrom(a, b, rounding, errors.Join(err1, err2))
 	}
 	a, b := bytes.Split(got, []byte("\n")), bytes.Split(want, []byte("\n"))
 	for i := range min(len(a), len(b)) {
@@ -185,7 +185,7 @@ var wider = []string{"probs", "topk", "keep-members"}
 func (w *world) fewerColumns(plain *commandLine, got []byte) ([]string, error) {
 	fewer := plain.without(func(flag string) bool { return slices.Contains(wider, flag) })
 	settled := strings.Contains(plain.arguments[0], "settled") // kept members all run
-	if plain.promise("coverage") != "" {                       // a promise adds columns
+	if plain.guarantee("coverage") != "" {                     // a guarantee adds columns
 		fewer.arguments = append([]string{plain.scene.at("e.safetensors")}, plain.arguments[1:]...)
 	} else if len(fewer.words) == len(plain.words) || settled && plain.has("keep-members") {
 		return nil, nil
@@ -252,14 +252,14 @@ func (w *world) otherFormat(plain *commandLine, got []byte) ([]string, error) {
 	if plain.has("keep-members") {
 		digits = 1e-6 // members are float32 in other formats
 	}
-	if fault := farApart(a, b, digits, errors.Join(err1, err2)); fault != "" {
+	if fault := farFrom(a, b, digits, errors.Join(err1, err2)); fault != "" {
 		return []string{"rows: " + format + " is not what CSV is: " + fault}, nil
 	}
 	return nil, nil
 }
 
 // far says where numbers are further from each other than a tolerance.
-func farApart(a, b [][]float64, tolerance float64, err error) string {
+func farFrom(a, b [][]float64, tolerance float64, err error) string {
 	if err != nil {
 		return err.Error()
 	}
@@ -311,7 +311,7 @@ func rowNumbers(path string, b []byte) (rows [][]float64, err error) {
 				if x, err := strconv.ParseFloat(text, 64); err == nil {
 					row = append(row, x)
 				} else if yes, err := strconv.ParseBool(text); err == nil {
-					row = append(row, truthOf(yes))
+					row = append(row, targetOf(yes))
 				}
 			}
 		}
@@ -326,7 +326,7 @@ func jsonNumbers(to []float64, v any) []float64 {
 	case float64:
 		return append(to, v)
 	case bool:
-		return append(to, truthOf(v))
+		return append(to, targetOf(v))
 	case []any:
 		for _, x := range v {
 			to = jsonNumbers(to, x)
@@ -339,7 +339,7 @@ func jsonNumbers(to []float64, v any) []float64 {
 	return to
 }
 
-func truthOf(yes bool) float64 {
+func targetOf(yes bool) float64 {
 	if yes {
 		return 1
 	}
@@ -361,7 +361,7 @@ func parquetNumbers(b []byte) (rows [][]float64, err error) {
 				for _, v := range values {
 					switch v.Kind() {
 					case parquet.Boolean:
-						row = append(row, truthOf(v.Boolean()))
+						row = append(row, targetOf(v.Boolean()))
 					case parquet.Int32:
 						row = append(row, float64(v.Int32()))
 					case parquet.Int64:

@@ -34,13 +34,13 @@ type scene struct {
 	few         []string   // data with one example, with one class, or without labels
 	labels      []string   // values of --labels that fit the data
 	other       string     // examples of another domain
-	promises    [][]string // flags of calibrate for ensembles that promise something; see promised
+	guarantees  [][]string // flags of calibrate for ensembles that guarantee something; see guaranteed
 	good        map[string][]string
 	make        func(*maker) // files beside the networks
 }
 
-// promised returns the ensemble with the k-th promise.
-func (s *scene) promised(k int) string { return s.at(fmt.Sprintf("promised%d.safetensors", k)) }
+// guaranteed returns the ensemble with the k-th guarantee.
+func (s *scene) guaranteed(k int) string { return s.at(fmt.Sprintf("promised%d.safetensors", k)) }
 
 // at returns the path of a file of the scene.
 func (s *scene) at(name string) string { return s.name + "/" + name }
@@ -73,13 +73,13 @@ const (
 var scenes = []*scene{
 	{
 		name: "classes", from: smallFiles("ckpt-1.onnx", "ckpt-2.onnx", "ckpt-10.onnx"),
-		fit:      []string{"--task", "classes", "--preprocess", usualPreprocess, "--class-names", "classes/names.txt"},
-		training: []string{"classes/train.npz", "classes/pictures", "classes/pictures.tar", "classes/list.csv"},
-		data:     []string{"classes/test.npz", "classes/pictures", "classes/list.csv", "classes/pictures.tar", "classes/listed.parquet"},
-		labels:   []string{"classes/labels.npy"},
-		few:      []string{"classes/one.npz", "classes/alike.npz", "classes/unlabelled.npy"},
-		other:    "classes/other.npz",
-		promises: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--set", "aps", "--by", "class", "--threshold", "risk=0.98"}, {"--coverage", "60%", "--by", "([0-9])"}},
+		fit:        []string{"--task", "classes", "--preprocess", usualPreprocess, "--class-names", "classes/names.txt"},
+		training:   []string{"classes/train.npz", "classes/pictures", "classes/pictures.tar", "classes/list.csv"},
+		data:       []string{"classes/test.npz", "classes/pictures", "classes/list.csv", "classes/pictures.tar", "classes/listed.parquet"},
+		labels:     []string{"classes/labels.npy"},
+		few:        []string{"classes/one.npz", "classes/alike.npz", "classes/unlabelled.npy"},
+		other:      "classes/other.npz",
+		guarantees: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--set", "aps", "--by", "class", "--threshold", "risk=0.98"}, {"--coverage", "60%", "--by", "([0-9])"}},
 		good: map[string][]string{
 			"preprocess": {usualPreprocess, "mean=0.4 std=0.5", "none"}, "class-names": {"classes/names.txt", "classes/pictures"}, "task": {"classes", "auto"},
 			"shift": {"gaussian_noise severities=1 examples=5", "contrast severities=5"}, "augment": {"none", "RandomHorizontalFlip()", "cifar"}, "output-name": {"logits"},
@@ -106,7 +106,7 @@ var scenes = []*scene{
 	{
 		name: "binary", from: smallFiles("binary-1.onnx", "binary-2.onnx"), fit: []string{"--task", "binary", "--preprocess", usualPreprocess},
 		training: []string{"binary/train.npz", "shared/pictures"}, data: []string{"binary/test.npz"}, few: []string{"binary/one.npz", "binary/alike.npz"}, labels: []string{"binary/labels.npy"}, other: "classes/other.npz",
-		promises: [][]string{{"--coverage", "70%", "--threshold", "risk=0.98"}},
+		guarantees: [][]string{{"--coverage", "70%", "--threshold", "risk=0.98"}},
 		good: map[string][]string{
 			"preprocess": {usualPreprocess}, "task": {"binary"}, "threshold": {"0.3", "f1", "youden", "recall=0.5", "risk=0.9"}, "shift": {"brightness severities=2"}, "augment": {"none"},
 			"groups": {`unit=\[([0-9])`}, "output-name": {"logits"},
@@ -122,7 +122,7 @@ var scenes = []*scene{
 	{
 		name: "labels", from: smallFiles("labels-1.onnx", "labels-2.onnx"), fit: []string{"--task", "labels", "--output-name", "logits", "--preprocess", usualPreprocess},
 		training: []string{"labels/train.npz", "shared/pictures"}, data: []string{"labels/test.npz"}, few: []string{"labels/one.npz", "labels/alike.npz"}, labels: []string{"labels/labels.npy"}, other: "classes/other.npz",
-		promises: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--by", "class"}},
+		guarantees: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--by", "class"}},
 		good: map[string][]string{
 			"set":        {"lac"},
 			"preprocess": {usualPreprocess}, "task": {"labels"}, "output-name": {"logits", "each"}, "augment": {"none"}, "groups": {`unit=\[([0-9])`, `report=\[([0-4])?`},
@@ -139,7 +139,7 @@ var scenes = []*scene{
 	{
 		name: "regression", from: smallFiles("four-classes-1.onnx", "four-classes-2.onnx"), fit: []string{"--task", "regression", "--targets", "head=log-variance mean=20,-2.5 std=3,0.4", "--preprocess", usualPreprocess},
 		training: []string{"regression/train.npz", "shared/pictures"}, data: []string{"regression/test.npz"}, few: []string{"regression/one.npz"}, labels: []string{"regression/targets.npy"}, other: "classes/other.npz",
-		promises: [][]string{{"--coverage", "70%"}, {"--coverage", "50%", "--by", "([0-9])"}},
+		guarantees: [][]string{{"--coverage", "70%"}, {"--coverage", "50%", "--by", "([0-9])"}},
 		good: map[string][]string{
 			"set": nil, "by": {"folder", "(.)"},
 			"preprocess": {usualPreprocess}, "task": {"regression"}, "targets": {"head=log-variance", "regression/test.npz head=softplus"}, "augment": {"none"}, "groups": {`unit=\[([0-9])`},
@@ -155,7 +155,7 @@ var scenes = []*scene{
 	{
 		name: "means", from: smallFiles("binary-1.onnx", "binary-2.onnx"), fit: []string{"--task", "regression", "--targets", "head=none mean=20 std=3", "--preprocess", usualPreprocess},
 		training: []string{"means/train.npz"}, data: []string{"means/test.npz"}, few: []string{"means/one.npz"}, labels: []string{"means/targets.npy"}, other: "classes/other.npz",
-		promises: [][]string{{"--coverage", "99%"}},
+		guarantees: [][]string{{"--coverage", "99%"}},
 		good: map[string][]string{
 			"set": nil, "by": {"folder", "(.)"},
 			"preprocess": {usualPreprocess}, "task": {"regression"}, "targets": {"head=none", "head=none mean=1 std=2"}, "noise-std": {"1", "2.5"}, "augment": {"none"}, "method": {"noise"},
@@ -171,7 +171,7 @@ var scenes = []*scene{
 		name: "pixels", from: filesIn("fixtures/dense/pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt", "model.onnx"), checkpoints: filesIn("pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt"),
 		fit:      []string{"--template", "pixels/model.onnx", "--task", "classes", "--preprocess", "crop-mode=squash input-size=16x24"},
 		training: []string{"pixels/train.npz", "pixels/pictures"}, data: []string{"pixels/test.npz", "pixels/pictures"}, few: []string{"pixels/one.npz", "pixels/alike.npz"}, labels: []string{"pixels/labels.npy", "pixels/masks"}, other: "pixels/train.npz",
-		promises: [][]string{{"--coverage", "70%"}},
+		guarantees: [][]string{{"--coverage", "70%"}},
 		good: map[string][]string{
 			"set":      {"lac"},
 			"template": {"pixels/model.onnx", "pixels/model.onnx=pixels/epoch-7.pt"}, "preprocess": {"crop-mode=squash input-size=16x24"}, "task": {"classes"}, "ignore-index": {"0", "255"}, "class-axis": {"1"},
@@ -240,7 +240,7 @@ var scenes = []*scene{
 	{
 		name: "table", from: smallFiles("table-1.onnx", "table-2.onnx"), fit: []string{"--task", "classes", "--columns", "age,bmi,bp"},
 		data: []string{"table/test.csv", "table/test.jsonl", "table/test.tsv"}, few: []string{"table/one.csv", "table/unlabelled.csv"}, labels: []string{"table/labels.npy"}, other: "table/other.csv",
-		promises: [][]string{{"--coverage", "60%", "--set", "raps"}},
+		guarantees: [][]string{{"--coverage", "60%", "--set", "raps"}},
 		good: map[string][]string{
 			"task": {"classes"}, "columns": {"age,bmi,bp", "x=age,bmi,bp", "b*,age"}, "shift": {"gaussian_noise"}, "groups": {"unit=table/test.csv:site", "report=table/test.csv:site"}, "threshold": {"risk=0.9", "0.4"},
 			"arrays": {"seen", "auto"},
@@ -268,8 +268,8 @@ var scenes = []*scene{
 	{
 		name: "lists", from: smallFiles("tokens-1.onnx", "tokens-2.onnx"), fit: []string{"--task", "classes", "--pad", "ids=0,mask=0"}, training: []string{"lists/test.npz", "lists/test.parquet"},
 		data: []string{"lists/test.npz", "lists/test.parquet"}, other: "lists/test.parquet",
-		promises: [][]string{{"--coverage", "70%", "--by", "class"}},
-		good:     map[string][]string{"task": {"classes"}, "pad": {"ids=0,mask=0"}, "columns": {"ids=ids"}, "shift": {"drop_tokens"}, "groups": {`unit=\[([0-9])`}},
+		guarantees: [][]string{{"--coverage", "70%", "--by", "class"}},
+		good:       map[string][]string{"task": {"classes"}, "pad": {"ids=0,mask=0"}, "columns": {"ids=ids"}, "shift": {"drop_tokens"}, "groups": {`unit=\[([0-9])`}},
 		make: func(m *maker) {
 			m.text("test.npz", m.read("cmd/swagwrap/testdata/tokens.npz"))
 			m.text("test.parquet", m.read("cmd/swagwrap/testdata/tokens.parquet"))
@@ -278,8 +278,8 @@ var scenes = []*scene{
 	{
 		name: "beside", from: smallFiles("beside-1.onnx", "beside-2.onnx"), fit: []string{"--task", "classes"}, training: []string{"beside/train.npz", "beside/test.csv"},
 		data: []string{"beside/test.npz", "beside/test.csv"}, few: []string{"beside/one.npz"}, labels: []string{"beside/labels.npy"}, other: "beside/train.npz",
-		promises: [][]string{{"--coverage", "70%"}},
-		good:     map[string][]string{"task": {"classes"}, "preprocess": {"none", "crop-mode=squash"}, "columns": {"meta=meta_*"}, "augment": {"none"}},
+		guarantees: [][]string{{"--coverage", "70%"}},
+		good:       map[string][]string{"task": {"classes"}, "preprocess": {"none", "crop-mode=squash"}, "columns": {"meta=meta_*"}, "augment": {"none"}},
 		make: func(m *maker) {
 			of, meta := classes(3, sceneExamples), normalNumbers(sceneExamples, 3)
 			m.array("test.npz", "input", squarePictures(sceneExamples, 1), "meta", meta, "labels", of)
@@ -493,9 +493,9 @@ func (m *maker) network(s *scene) {
 		m.run("score", "-q", "--probs", "-o", s.probs(), e, s.data[0])
 	}
 	m.parts(s, "parts.csv", e)
-	for k, flags := range s.promises {
-		m.run(slices.Concat([]string{"calibrate", "-q", "-o", s.promised(k), "--ensemble", e}, flags, []string{s.probs()})...)
-		m.parts(s, fmt.Sprintf("promised%d.csv", k), s.promised(k))
+	for k, flags := range s.guarantees {
+		m.run(slices.Concat([]string{"calibrate", "-q", "-o", s.guaranteed(k), "--ensemble", e}, flags, []string{s.probs()})...)
+		m.parts(s, fmt.Sprintf("promised%d.csv", k), s.guaranteed(k))
 	}
 }
 

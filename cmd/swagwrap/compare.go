@@ -22,7 +22,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/study/compare/show"
 	"github.com/swagwrap/swagwrap/internal/study/shift"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -96,7 +96,7 @@ func (o *compareOptions) rows() flags.Table {
 			Usage:   "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own",
 			Default: "main",
 		}, &o.allMetrics, func(s string) (bool, error) { return s == "all", word.Check(s, "main", "all") }),
-		flags.Whole(flags.Row{
+		flags.Integer(flags.Row{
 			Name: "max-members",
 			Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test " +
 				"examples leave",
@@ -203,7 +203,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if in.Validation == nil && !in.Networks()[0].Large() {
 		o.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
+	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Probe{Data: cmp.Test, Path: o.test, Labelled: true})
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.Show(pages, &found.BatchNorm, show.Of(found), saved.out, tuned)
+	return o.Show(pages, &found.BatchNorm, show.Result(found), saved.out, tuned)
 }
 
 // openShift reads --shift.
@@ -384,7 +384,7 @@ func (s *savedPredictions) add(key string, outcomes []float64, width int) error 
 	return console.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
-func (s *savedPredictions) finish(labels truth.Truth, damaged *dataset.Damaged) (err error) {
+func (s *savedPredictions) finish(labels target.Target, damaged *dataset.Damaged) (err error) {
 	if s.out == nil {
 		return nil
 	}

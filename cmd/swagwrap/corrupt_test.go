@@ -72,16 +72,16 @@ func TestScoreCorruptPictures(t *testing.T) {
 	writePictures(t, pictures, n)
 	score := func(name string) (int, string, [][]byte) {
 		path := filepath.Join(dir, name)
-		code, said := program(t, "score", "--on-error", "skip", "--probs", "-o", path, e, pictures)
+		code, printed := program(t, "score", "--on-error", "skip", "--probs", "-o", path, e, pictures)
 		b, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatalf("%v: %s", err, said)
+			t.Fatalf("%v: %s", err, printed)
 		}
-		return code, said, bytes.SplitAfter(b, []byte("\n"))
+		return code, printed, bytes.SplitAfter(b, []byte("\n"))
 	}
-	code, said, clean := score("clean.csv")
+	code, printed, clean := score("clean.csv")
 	if code != 0 || len(clean) != n+2 { // a header, and nothing behind the last line
-		t.Fatalf("exit code %d, %d lines: %s", code, len(clean), said)
+		t.Fatalf("exit code %d, %d lines: %s", code, len(clean), printed)
 	}
 	for i := 7; i < n; i += every {
 		path := photograph(pictures, i)
@@ -94,9 +94,9 @@ func TestScoreCorruptPictures(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, said, got := score("got.csv")
-	if code != 3 || !strings.Contains(said, "got.csv: "+told+" have an error and no prediction") || len(got) != len(clean) {
-		t.Errorf("exit code %d, %d lines: %s", code, len(got), said)
+	code, printed, got := score("got.csv")
+	if code != 3 || !strings.Contains(printed, "got.csv: "+told+" have an error and no prediction") || len(got) != len(clean) {
+		t.Errorf("exit code %d, %d lines: %s", code, len(got), printed)
 	}
 	for k := range clean {
 		i := k - 1

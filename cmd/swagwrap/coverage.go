@@ -24,8 +24,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-// coverage makes the rows that choose a promised coverage.
-func coverage(p *calibration.Promise) flags.Table {
+// coverage makes the rows that choose a guaranteed coverage.
+func coverage(p *calibration.Guarantee) flags.Table {
 	t := flags.Table{
 		flags.Parsed(flags.Row{
 			Name:  "coverage",
@@ -39,7 +39,7 @@ func coverage(p *calibration.Promise) flags.Table {
 		}, &p.Method, sets.Methods...),
 		flags.Text(flags.Row{
 			Name: "by",
-			Usage: "keep the promise for each class, or each group of examples: `HOW` is class, folder, folder:2, TABLE.csv:COLUMN, " +
+			Usage: "keep the guarantee for each class, or each group of examples: `HOW` is class, folder, folder:2, TABLE.csv:COLUMN, " +
 				"or a regular expression with parentheses for the path",
 			Preset: "all together",
 			Not:    "uncovered",
@@ -57,7 +57,7 @@ func coverage(p *calibration.Promise) flags.Table {
 	return t
 }
 
-// leastShare and mostShare bound a promised coverage.
+// leastShare and mostShare bound a guaranteed coverage.
 const leastShare, mostShare = 0.01, 0.99999
 
 // parseShare parses a share such as 90% or 0.9.
@@ -99,16 +99,16 @@ func groupsBy(how string, p *calibration.Predictions) (func(k int) string, error
 	return func(k int) string { return of(p.Rows[k], names[k]) }, nil
 }
 
-// promiseGroups returns the groups of examples that a promise has thresholds for, or nil without such. given are those of
+// promiseGroups returns the groups of examples that a guarantee has thresholds for, or nil without such. given are those of
 // --groups report=HOW, which come first.
-func promiseGroups(g *guarantee.Guarantee, given func(i int, name string) string,
+func guaranteeGroups(g *guarantee.Guarantee, given func(i int, name string) string,
 	examples keys.Examples) (func(i int, name string) string, error) {
 	if given != nil || g.Empty() || g.Coverage == nil || g.Coverage.By == "" || g.Coverage.By == guarantee.ByClass {
 		return given, nil
 	}
 	of, err := groups.Parse(g.Coverage.By, examples)
 	if err != nil {
-		return nil, console.BadInput(fmt.Errorf("the promise has thresholds by %s: %w", g.Coverage.By, err),
+		return nil, console.BadInput(fmt.Errorf("the guarantee has thresholds by %s: %w", g.Coverage.By, err),
 			"say where the groups of this data stand: --groups report=HOW")
 	}
 	return of, nil
@@ -130,39 +130,39 @@ func dataOf(p *calibration.Predictions) (d guarantee.Data, err error) {
 	return d, nil
 }
 
-// promises reports whether the command chooses what is promised.
-func (job *calibrationJob) promises() bool {
-	return job.Promises() || job.Criterion.Name == detect.ByRisk
+// guarantees reports whether the command chooses what is guaranteed.
+func (job *calibrationJob) guarantees() bool {
+	return job.Guarantees() || job.Criterion.Name == detect.ByRisk
 }
 
-// checkCarrier fails if the ensemble cannot carry the result. A calibration would change the predictions that a promise was
-// chosen for. Data that chose a calibration must not choose a promise.
+// checkCarrier fails if the ensemble cannot carry the result. A calibration would change the predictions that a guarantee was
+// chosen for. Data that chose a calibration must not choose a guarantee.
 func (job *calibrationJob) checkCarrier(a *app, e *ensemble.Ensemble) error {
 	if !e.Guarantee.Empty() && (job.Method != calibration.None || job.threshold.given && job.Criterion.Name != detect.ByRisk) {
-		return console.BadInput(fmt.Errorf("%s: promises something of its predictions as they are, and they would change", e.Path),
-			"calibrate the ensemble that sample wrote, and choose the promise after that")
+		return console.BadInput(fmt.Errorf("%s: guarantees something of its predictions as they are, and they would change", e.Path),
+			"calibrate the ensemble that sample wrote, and choose the guarantee after that")
 	}
-	if !job.promises() {
+	if !job.guarantees() {
 		return nil
 	}
 	if job.Criterion.Name == detect.ByRisk && e.Threshold > 0 {
-		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, and a promised risk is of the most probable class",
+		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, and a guaranteed risk is of the most probable class",
 			e.Path, e.Threshold))
 	}
-	switch own := &job.Promise.Data; {
+	switch own := &job.Guarantee.Data; {
 	case e.FittedOn != nil && own.Shares(e.FittedOn):
-		return console.BadInput(fmt.Errorf("%s: these examples chose the calibration of %s (%s), so that no promise from them holds",
+		return console.BadInput(fmt.Errorf("%s: these examples chose the calibration of %s (%s), so that no guarantee from them holds",
 			job.of, e.Path, e.FittedOn.Name),
 			"give predictions of other examples", "or choose both at once, on two halves: swagwrap calibrate --method temperature "+
 				"--coverage 90% with the ensemble that is not calibrated")
 	case e.FittedOn == nil && e.Calibration != nil:
-		a.Warnf("%s: nothing says which data chose its calibration. The promise holds only if these are others", e.Path)
+		a.Warnf("%s: nothing says which data chose its calibration. The guarantee holds only if these are others", e.Path)
 	}
 	return nil
 }
 
-// promised stores what was chosen in the ensemble. A promise of an earlier run that was not chosen again stays.
-func (job *calibrationJob) promised() error {
+// guaranteed stores what was chosen in the ensemble. A guarantee of an earlier run that was not chosen again stays.
+func (job *calibrationJob) guaranteed() error {
 	if err := job.found.NoAnswers(); err != nil {
 		return console.BadInput(fmt.Errorf("%s: %w", job.of, err))
 	}
@@ -179,13 +179,13 @@ func (job *calibrationJob) promised() error {
 
 // checkCoverage refuses a coverage that the predictions do not allow.
 func (job *calibrationJob) checkCoverage() error {
-	if !job.Promises() {
+	if !job.Guarantees() {
 		return nil
 	}
 	if job.save != "" {
 		return console.Usagef("leave out --save: score writes sets with the ensemble", "--save: is not with --coverage")
 	}
-	if err := job.CheckPromise(); err != nil {
+	if err := job.CheckGuarantee(); err != nil {
 		hint := ""
 		if no, ok := errors.AsType[*guarantee.Impossible](err); ok {
 			hint = no.Instead

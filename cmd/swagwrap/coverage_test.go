@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A coverage is promised of each task that can have one. Others are refused: the message says why, a hint says what to type, the exit
+// A coverage is guaranteed of each task that can have one. Others are refused: the message says why, a hint says what to type, the exit
 // code is 64, and there is no output.
 func TestCoverageOfTasks(t *testing.T) {
 	t.Parallel()
@@ -34,26 +34,26 @@ func TestCoverageOfTasks(t *testing.T) {
 	sites := "--by " + filepath.Join(dir, "sites.csv") + ":site"
 	for _, c := range []struct {
 		name, file, flags string
-		promise           string // what is promised, or
+		guarantee         string // what is guaranteed, or
 		want, hint        string
 	}{
-		{name: "classes", file: "classes.npz", promise: "sets contain the true class of at least 80 % of new examples (lac,"},
-		{name: "classes, aps", file: "classes.npz", flags: "--set aps --by class", promise: "sets contain the true class of at least 80 % of new examples, of each class (aps,"},
-		{name: "classes, raps", file: "classes.npz", flags: "--set raps " + sites, promise: "of new examples, in each group (raps with the penalty"},
-		{name: "binary", file: "binary.csv", promise: "sets contain the true class of at least 80 % of new examples (lac,"},
-		{name: "labels", file: "several.npz", flags: "--task labels --by class", promise: "sets miss at most 20 % of the true labels of a new example on average, of each label (lac,"},
-		{name: "numbers", file: "numbers.npz", flags: "--task regression " + sites, promise: "intervals contain the true value of at least 80 % of new examples, in each group (std,"},
-		{name: "means", file: "means.npz", flags: "--task regression", promise: "intervals contain the true value of at least 80 % of new examples (epistemic_std,"},
-		{name: "pixels", file: "pixels.npz", flags: sites, promise: "sets miss the true class of at most 20 % of the pixels of a new picture on average, in each group (lac,"},
-		{name: "labels of pixels", file: "pixel-labels.npz", flags: "--task labels", promise: "sets miss the true class of at most 20 % of the pixels of a new picture on average (lac,"},
-		{name: "tokens", file: "tokens.npz", flags: "--by class", promise: "sets miss the true class of at most 20 % of the tokens of a new text on average, of each class (lac,"},
+		{name: "classes", file: "classes.npz", guarantee: "sets contain the true class of at least 80 % of new examples (lac,"},
+		{name: "classes, aps", file: "classes.npz", flags: "--set aps --by class", guarantee: "sets contain the true class of at least 80 % of new examples, of each class (aps,"},
+		{name: "classes, raps", file: "classes.npz", flags: "--set raps " + sites, guarantee: "of new examples, in each group (raps with the penalty"},
+		{name: "binary", file: "binary.csv", guarantee: "sets contain the true class of at least 80 % of new examples (lac,"},
+		{name: "labels", file: "several.npz", flags: "--task labels --by class", guarantee: "sets miss at most 20 % of the true labels of a new example on average, of each label (lac,"},
+		{name: "numbers", file: "numbers.npz", flags: "--task regression " + sites, guarantee: "intervals contain the true value of at least 80 % of new examples, in each group (std,"},
+		{name: "means", file: "means.npz", flags: "--task regression", guarantee: "intervals contain the true value of at least 80 % of new examples (epistemic_std,"},
+		{name: "pixels", file: "pixels.npz", flags: sites, guarantee: "sets miss the true class of at most 20 % of the pixels of a new picture on average, in each group (lac,"},
+		{name: "labels of pixels", file: "pixel-labels.npz", flags: "--task labels", guarantee: "sets miss the true class of at most 20 % of the pixels of a new picture on average (lac,"},
+		{name: "tokens", file: "tokens.npz", flags: "--by class", guarantee: "sets miss the true class of at most 20 % of the tokens of a new text on average, of each class (lac,"},
 
-		{name: "language model", file: "tokens.npz", flags: "--task next-token", want: "--coverage: no promise holds for the next token: the windows of a text depend on each other", hint: "leave out --coverage"},
+		{name: "language model", file: "tokens.npz", flags: "--task next-token", want: "--coverage: no guarantee holds for the next token: the windows of a text depend on each other", hint: "leave out --coverage"},
 		{name: "labels, aps", file: "several.npz", flags: "--task labels --set aps", want: "--coverage: aps ranks classes of which one is true, and here each example has several", hint: "--set lac"},
 		{name: "pixels, raps", file: "pixels.npz", flags: "--set raps", want: "--coverage: raps ranks classes of which one is true", hint: "--set lac"},
 		{name: "tokens, aps", file: "tokens.npz", flags: "--set aps", want: "--coverage: aps ranks classes of which one is true", hint: "--set lac"},
 		{name: "numbers, lac", file: "numbers.npz", flags: "--task regression --set lac", want: "--coverage: lac makes sets of classes, and the task is regression", hint: "leave out --set"},
-		{name: "numbers, class", file: "numbers.npz", flags: "--task regression --by class", want: "--coverage: by class: the task is regression", hint: "leave out --by: each target has a promise of its own"},
+		{name: "numbers, class", file: "numbers.npz", flags: "--task regression --by class", want: "--coverage: by class: the task is regression", hint: "leave out --by: each target has a guarantee of its own"},
 		{name: "a calibration of pixels", file: "pixels.npz", flags: "--method temperature", want: "--coverage: a calibration and a coverage of pixels or tokens need different examples", hint: "calibrate first, and choose the coverage on predictions of the calibrated ensemble"},
 		{name: "risk of numbers", file: "numbers.npz", flags: "--task regression --threshold risk=0.1", want: "--threshold: is on the probability of class 1 of two, and the task is regression"},
 		{name: "risk of pixels", file: "pixels.npz", flags: "--threshold risk=0.1", want: "--threshold risk: is of one answer for each example", hint: "leave out --threshold"},
@@ -65,20 +65,20 @@ func TestCoverageOfTasks(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out.json")
 			args := slices.Concat([]string{"calibrate", "-o", out, "--coverage", "80%"}, strings.Fields(c.flags), []string{filepath.Join(dir, c.file)})
-			code, said := program(t, args...)
-			if c.promise != "" {
-				if code != 0 || !strings.Contains(said, c.promise) {
-					t.Errorf("exit code %d, and says %s, want %q", code, said, c.promise)
+			code, printed := program(t, args...)
+			if c.guarantee != "" {
+				if code != 0 || !strings.Contains(printed, c.guarantee) {
+					t.Errorf("exit code %d, and says %s, want %q", code, printed, c.guarantee)
 				}
 				if err := contains(out, `"guarantee": {`); err != nil {
 					t.Error(err)
 				}
 				return
 			}
-			_, message, _ := strings.Cut(said, "error: ")
+			_, message, _ := strings.Cut(printed, "error: ")
 			message, hint, _ := strings.Cut(message, "\n")
 			if code != 64 || !strings.Contains(message, c.want) {
-				t.Errorf("exit code %d, and says %s, want %q", code, said, c.want)
+				t.Errorf("exit code %d, and says %s, want %q", code, printed, c.want)
 			}
 			if c.hint != "" && !strings.HasPrefix(hint, "hint: "+c.hint) {
 				t.Errorf("the hint is %q, want %q", hint, c.hint)

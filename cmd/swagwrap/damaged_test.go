@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // A reading is a command that reads a file.
@@ -65,8 +65,8 @@ func readings(t *testing.T) (dir string, all []reading) {
 		for i, arg := range r.args {
 			r.args[i] = strings.NewReplacer("FILE", r.file, "OUT", out).Replace(arg)
 		}
-		if code, said := program(t, r.args...); code != 0 {
-			t.Fatalf("%s: %q: exit code %d: %s", r.what, r.args, code, said)
+		if code, printed := program(t, r.args...); code != 0 {
+			t.Fatalf("%s: %q: exit code %d: %s", r.what, r.args, code, printed)
 		}
 		made, err := filepath.Glob(out + "*")
 		if err != nil || len(made) == 0 {
@@ -93,9 +93,9 @@ func damage(t *testing.T, dir string, r reading, times int, make func(whole []by
 		if err := os.WriteFile(r.file, make(bytes.Clone(whole), i), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		code, said := program(t, r.args...)
-		if code != 65 || !strings.Contains(said, "error: ") || !strings.Contains(said, filepath.Base(r.file)) {
-			t.Errorf("%s, damage %d: exit code %d: %s", r.what, i, code, said)
+		code, printed := program(t, r.args...)
+		if code != 65 || !strings.Contains(printed, "error: ") || !strings.Contains(printed, filepath.Base(r.file)) {
+			t.Errorf("%s, damage %d: exit code %d: %s", r.what, i, code, printed)
 		}
 		if after := list(t, dir); !slices.Equal(before, after) {
 			t.Fatalf("%s, damage %d: files %q, want %q", r.what, i, after, before)
@@ -123,7 +123,7 @@ func list(t *testing.T, dir string) []string {
 func TestCutFiles(t *testing.T) {
 	t.Parallel()
 	dir, all := readings(t)
-	cuts := promise.Figure(12, 1024)
+	cuts := reliability.Figure(12, 1024)
 	for _, r := range all {
 		damage(t, dir, r, cuts, func(whole []byte, i int) []byte { return whole[:len(whole)*i/cuts] })
 	}
@@ -136,7 +136,7 @@ func TestFlippedBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, read := range all {
 		if read.what == "posterior" || read.what == "ensemble" {
-			damage(t, dir, read, promise.Figure(40, 5000), func(whole []byte, _ int) []byte {
+			damage(t, dir, read, reliability.Figure(40, 5000), func(whole []byte, _ int) []byte {
 				whole[r.IntN(len(whole))] ^= 1 << r.IntN(8)
 				return whole
 			})
@@ -161,8 +161,8 @@ func TestFlippedWorkFile(t *testing.T) {
 		{0, []string{"sample", "-q", "-n", "2", "--bn-data", filepath.Join("testdata", "images.npz"), "-o", at("e.safetensors"), at("p.safetensors")}},
 		{3, score("--on-error", "skip")},
 	} {
-		if code, said := program(t, c.args...); code != c.code {
-			t.Fatalf("%q: exit code %d: %s", c.args, code, said)
+		if code, printed := program(t, c.args...); code != c.code {
+			t.Fatalf("%q: exit code %d: %s", c.args, code, printed)
 		}
 	}
 	want, err := os.ReadFile(at("out.csv"))
@@ -173,8 +173,8 @@ func TestFlippedWorkFile(t *testing.T) {
 	os.Remove(at("out.csv.meta.json"))
 	var whole []byte
 	for whole == nil { // the run may end before its first rows are kept: then there is no work file
-		if code, said := program(t, score()...); code != 65 { // an image in the middle has no finite output
-			t.Fatalf("exit code %d: %s", code, said)
+		if code, printed := program(t, score()...); code != 65 { // an image in the middle has no finite output
+			t.Fatalf("exit code %d: %s", code, printed)
 		}
 		if whole, err = os.ReadFile(at("out.csv.partial")); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
@@ -182,19 +182,19 @@ func TestFlippedWorkFile(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(2, 6))
 	resumed := 0
-	for i := range promise.Figure(30, 5000) {
+	for i := range reliability.Figure(30, 5000) {
 		b := bytes.Clone(whole)
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		if err := os.WriteFile(at("out.csv.partial"), b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		code, said := program(t, score("--resume", "--on-error", "skip")...)
+		code, printed := program(t, score("--resume", "--on-error", "skip")...)
 		got, err := os.ReadFile(at("out.csv"))
 		switch {
 		case code == 3 && bytes.Equal(got, want):
 			resumed++
 		case code != 65 && code != 75 || err == nil:
-			t.Errorf("flip %d: exit code %d: %s\n%s", i, code, said, got)
+			t.Errorf("flip %d: exit code %d: %s\n%s", i, code, printed, got)
 		}
 		os.Remove(at("out.csv"))
 		os.Remove(at("out.csv.meta.json"))

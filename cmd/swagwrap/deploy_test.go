@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
@@ -39,7 +39,7 @@ func TestDeployed(t *testing.T) {
 		{[]string{"sgd-temp sgd-vector sgd-ensemble swa-vector swag-temp swag-tuned", "sgd sgd-temp sgd-vector sgd-ensemble swa swa-temp swa-vector swag-diag swag swag-temp swag-tuned"}, []string{at("p.safetensors")}},
 		{[]string{"deep-swa", "deep-sgd deep-swa multiswag"}, []string{at("p.safetensors"), at("q.safetensors")}},
 	} {
-		methods := runs.methods[promise.Figure(0, 1)]
+		methods := runs.methods[reliability.Figure(0, 1)]
 		// Batches are small, so that some of the images are enough for members.
 		args := []string{"compare", "-q", "-b", "16", "-n", "2", "--json", "--force", "--methods", strings.ReplaceAll(methods, " ", ","), "--save", at("c.npz"), "--bn-data", train, "--val", val}
 		if strings.Contains(methods, "tuned") {

@@ -88,13 +88,13 @@ func TestDimensions(t *testing.T) {
 				}
 				what := fmt.Sprintf("%s, axis %d, is %d", tt.names, axis, size)
 				c := exec.Command(program, append(append([]string{"fit", "-q", "--force", "-o", at("p")}, tt.fit...), at("0"), at("1"))...)
-				said, peak := measured(t, c)
+				printed, peak := measured(t, c)
 				if c.ProcessState.Success() {
 					c = exec.Command(program, append(append([]string{"compare", "-q", "--memory", "128M", "--methods", "sgd"}, tt.study...), at("p"), data)...)
-					said, peak = measured(t, c)
+					printed, peak = measured(t, c)
 				}
-				if code := c.ProcessState.ExitCode(); code != 65 || !strings.Contains(said, fmt.Sprintf("tensor %q: ", names[0])) || !strings.Contains(said, "\nhint: ") || peak > 200<<20 {
-					t.Errorf("%s: exit code %d, %d MB: %s", what, code, peak>>20, said)
+				if code := c.ProcessState.ExitCode(); code != 65 || !strings.Contains(printed, fmt.Sprintf("tensor %q: ", names[0])) || !strings.Contains(printed, "\nhint: ") || peak > 200<<20 {
+					t.Errorf("%s: exit code %d, %d MB: %s", what, code, peak>>20, printed)
 				}
 			}
 		}

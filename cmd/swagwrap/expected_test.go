@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/corrupt"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
@@ -25,20 +25,20 @@ func TestExpectedAccuracy(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	mnist := func(name string) string { return infertest.Path(infertest.MNIST, name) }
-	each := promise.Figure(100, 300)
-	labels, names := damagedMNIST(t, mnist("test.npz"), at("damaged.npy"), at("kinds.csv"), each, promise.Figure(3, corrupt.Severities))
+	each := reliability.Figure(100, 300)
+	labels, names := damagedMNIST(t, mnist("test.npz"), at("damaged.npy"), at("kinds.csv"), each, reliability.Figure(3, corrupt.Severities))
 	run := func(args ...string) {
 		t.Helper()
-		if code, said := program(t, args...); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, said)
+		if code, printed := program(t, args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, printed)
 		}
 	}
 	var checkpoints []string
-	for k := range promise.Figure(6, 30) {
+	for k := range reliability.Figure(6, 30) {
 		checkpoints = append(checkpoints, mnist(fmt.Sprintf("checkpoints/epoch-%02d.onnx", 30-k)))
 	}
 	run(append([]string{"fit", "-q", "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "-o", at("p.safetensors")}, checkpoints...)...)
-	run("sample", "-q", "-n", strconv.Itoa(promise.Figure(2, 8)), "--bn-data", mnist("train.npz"), "-o", at("e.safetensors"), at("p.safetensors"))
+	run("sample", "-q", "-n", strconv.Itoa(reliability.Figure(2, 8)), "--bn-data", mnist("train.npz"), "-o", at("e.safetensors"), at("p.safetensors"))
 	run("score", "-q", "-o", at("val.npz"), at("e.safetensors"), mnist("val.npz"))
 	run("calibrate", "-q", "-o", at("c.safetensors"), "--ensemble", at("e.safetensors"), at("val.npz"))
 	groups := "report=" + at("kinds.csv") + ":kind"
@@ -47,14 +47,14 @@ func TestExpectedAccuracy(t *testing.T) {
 		run("score", "-q", "-o", at("parts.csv"), "--part", fmt.Sprintf("%d/2", k), at("c.safetensors"), at("damaged.npy"))
 	}
 	run("merge", "-q", "-o", at("parts.csv"), "--groups", groups)
-	said, merged := expectedOf(t, at("out.csv")), expectedOf(t, at("parts.csv"))
-	if is, want := jsonOf(t, merged), jsonOf(t, said); is != want {
+	printed, merged := expectedOf(t, at("out.csv")), expectedOf(t, at("parts.csv"))
+	if is, want := jsonOf(t, merged), jsonOf(t, printed); is != want {
 		t.Errorf("parts: %s, want %s", is, want)
 	}
-	truth := accuracies(t, at("out.csv"), labels, names)
+	target := accuracies(t, at("out.csv"), labels, names)
 	var held, all [4]int // by size of the drop; the last is of all
-	for _, g := range said.Groups {
-		is := truth[g.Name]
+	for _, g := range printed.Groups {
+		is := target[g.Name]
 		if g.Name == "clean" && (g.Bound != "" || g.Accuracy-is > 0.05 || is-g.Accuracy > 0.05) {
 			t.Errorf("clean: %+v, and the accuracy is %v", g, is)
 		}
@@ -120,8 +120,8 @@ func damagedMNIST(t *testing.T, from, images, kinds string, each, severities int
 		}
 	}
 	add("clean", func(p picture.Picture, _ uint64) picture.Picture { return p })
-	for k, c := range corruptions[:promise.Figure(5, len(corruptions))] {
-		for s := 1 + k%promise.Figure(2, 1); s <= severities; s += promise.Figure(2, 1) {
+	for k, c := range corruptions[:reliability.Figure(5, len(corruptions))] {
+		for s := 1 + k%reliability.Figure(2, 1); s <= severities; s += reliability.Figure(2, 1) {
 			add(fmt.Sprint(c.Name, s), func(p picture.Picture, seed uint64) picture.Picture { return c.Picture(p, s, seed) })
 		}
 	}

@@ -21,8 +21,8 @@ type expectedCase struct {
 	fit          []string // options, and checkpoints
 	run          []string // options of score
 	array        string   // the predictions in an .npz file
-	width        int      // numbers of truth for an example; 0 for a class
-	// of returns a number of truth from n predicted ones, and unknown stands for none.
+	width        int      // numbers of target for an example; 0 for a class
+	// of returns a number of target from n predicted ones, and unknown stands for none.
 	of      func(r *rand.Rand, predicted func(k int) float64, n int) float64
 	unknown float64
 	parts   int // estimates of labels or targets
@@ -79,8 +79,8 @@ func (c *expectedCase) pictures(seed uint64) []byte {
 	return data
 }
 
-// truth returns an array of what is true of the first pictures: mostly what is predicted.
-func (c *expectedCase) truth(t *testing.T, predicted string, known int) []byte {
+// target returns an array of what is true of the first pictures: mostly what is predicted.
+func (c *expectedCase) target(t *testing.T, predicted string, known int) []byte {
 	t.Helper()
 	f, err := numpy.Open(predicted)
 	check(t, err)
@@ -164,11 +164,11 @@ func TestExpectedTable(t *testing.T) {
 			at := func(name string) string { return filepath.Join(dir, name) }
 			run := func(args ...string) string {
 				t.Helper()
-				code, said := program(t, args...)
+				code, printed := program(t, args...)
 				if code != 0 {
-					t.Fatalf("%q: exit code %d: %s", args, code, said)
+					t.Fatalf("%q: exit code %d: %s", args, code, printed)
 				}
-				return said
+				return printed
 			}
 			var fit []string
 			for _, arg := range c.fit {
@@ -187,7 +187,7 @@ func TestExpectedTable(t *testing.T) {
 			for _, name := range []string{"val", "new"} {
 				score("-q", "--probs", "-o", at("predicted-"+name+".npz"), at("e.safetensors"), at(name+".npy"))
 			}
-			write("val-labels.npy", c.truth(t, at("predicted-val.npz"), examples))
+			write("val-labels.npy", c.target(t, at("predicted-val.npz"), examples))
 			write("kinds.csv", []byte("kind\n"+strings.Repeat("a\nb\n", examples/2)))
 			score("-q", "--probs", "-o", at("val.npz"), "--labels", at("val-labels.npy"), at("e.safetensors"), at("val.npy"))
 			run("calibrate", "-o", at("c.safetensors"), "--ensemble", at("e.safetensors"), at("val.npz"))
@@ -198,8 +198,8 @@ func TestExpectedTable(t *testing.T) {
 			}
 			for _, format := range formats {
 				groups := []string{"--groups", "report=" + at("kinds.csv") + ":kind"}
-				said := score(append(groups, "--next-labels", "5", "-o", at("new."+format), at("c.safetensors"), at("new.npy"))...)
-				e := c.check(t, at("new."+format), said, 0)
+				printed := score(append(groups, "--next-labels", "5", "-o", at("new."+format), at("c.safetensors"), at("new.npy"))...)
+				e := c.check(t, at("new."+format), printed, 0)
 				if is := jsonOf(t, e); first == "" {
 					first = is
 				} else if is != first {
@@ -211,17 +211,17 @@ func TestExpectedTable(t *testing.T) {
 				for k := range 2 {
 					score("-q", "--part", fmt.Sprintf("%d/2", k), "-o", at("parts."+format), at("c.safetensors"), at("new.npy"))
 				}
-				said = run(append(append([]string{"merge", "--next-labels", "5"}, groups...), "-o", at("parts."+format))...)
-				if is := jsonOf(t, c.check(t, at("parts."+format), said, 0)); is != first {
+				printed = run(append(append([]string{"merge", "--next-labels", "5"}, groups...), "-o", at("parts."+format))...)
+				if is := jsonOf(t, c.check(t, at("parts."+format), printed, 0)); is != first {
 					t.Errorf("parts of %s: %s, want %s", format, is, first)
 				}
 				some := []string{"--labels", at("some-labels.npy"), at("c.safetensors"), at("new.npy")}
-				write("some-labels.npy", c.truth(t, at("predicted-new.npz"), someLabelled))
+				write("some-labels.npy", c.target(t, at("predicted-new.npz"), someLabelled))
 				if c.figure == "rmse" { // an array has no number for an unknown target, and a list has empty cells
 					some = []string{at("c.safetensors"), c.list(t, dir)}
 				}
-				said = score(append(append(groups, "--next-labels", "5", "-o", at("some."+format)), some...)...)
-				c.check(t, at("some."+format), said, someLabelled)
+				printed = score(append(append(groups, "--next-labels", "5", "-o", at("some."+format)), some...)...)
+				c.check(t, at("some."+format), printed, someLabelled)
 			}
 			if c.figure == "accuracy" {
 				if c.pixels > 0 {
@@ -237,19 +237,19 @@ func TestExpectedTable(t *testing.T) {
 	}
 }
 
-// check returns what the sidecar of a result says, and compares it with what the program said.
-func (c *expectedCase) check(t *testing.T, path, said string, labelled int) *summary.Expected {
+// check returns what the sidecar of a result says, and compares it with what the program printed.
+func (c *expectedCase) check(t *testing.T, path, printed string, labelled int) *summary.Expected {
 	t.Helper()
 	e := expectedOf(t, path)
 	title := map[string]string{"accuracy": "accuracy to expect", "rmse": "RMSE to expect"}[c.figure]
-	if string(e.All.Figure) != c.figure || e.All.Examples != examples || !strings.Contains(said, title) || !strings.Contains(said, "a, 30 examples: ") {
-		t.Errorf("%s: %s: %s", path, jsonOf(t, e.All), said)
+	if string(e.All.Figure) != c.figure || e.All.Examples != examples || !strings.Contains(printed, title) || !strings.Contains(printed, "a, 30 examples: ") {
+		t.Errorf("%s: %s: %s", path, jsonOf(t, e.All), printed)
 	}
 	if len(e.Parts) != c.parts || len(e.Groups) != 2 || len(e.Next) != 5 || (len(e.Examples) > 0) != (c.pixels > 0) {
 		t.Errorf("%s: %d parts, %d groups, %d rows to label next, %d examples", path, len(e.Parts), len(e.Groups), len(e.Next), len(e.Examples))
 	}
-	if l := e.All.Labels; (l != nil) != (labelled > 0) || l != nil && (l.Examples != labelled || !(l.Low <= l.Combined && l.Combined <= l.High) || !strings.Contains(said, fmt.Sprintf("with %d labels: ", labelled))) {
-		t.Errorf("%s: labels %s: %s", path, jsonOf(t, l), said)
+	if l := e.All.Labels; (l != nil) != (labelled > 0) || l != nil && (l.Examples != labelled || !(l.Low <= l.Combined && l.Combined <= l.High) || !strings.Contains(printed, fmt.Sprintf("with %d labels: ", labelled))) {
+		t.Errorf("%s: labels %s: %s", path, jsonOf(t, l), printed)
 	}
 	if e.All.Bound == "" && !(e.All.Low <= e.All.Value() && e.All.Value() <= e.All.High) {
 		t.Errorf("%s: %s", path, jsonOf(t, e.All))

@@ -112,7 +112,7 @@ type exportOptions struct {
 
 func (o *exportOptions) rows() flags.Table {
 	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
-		flags.Whole(flags.Row{
+		flags.Integer(flags.Row{
 			Name:   "member",
 			Usage:  "write member `K` alone, counted from 0",
 			Preset: "none",
@@ -215,7 +215,7 @@ func (o *exportOptions) export(ctx context.Context) error {
 		return err
 	}
 
-	posterior := path != "" && kind.Of(path) == kind.Posterior
+	posterior := path != "" && kind.Detect(path) == kind.Posterior
 	if o.figures != "" && (path == "" || posterior || o.member.Set) {
 		return console.Usagef("--hub FOLDER writes them of one network, too",
 			"--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
@@ -261,7 +261,7 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 	if err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
-	if o.checkpoint == "" { // a checkpoint carries nothing of swagwrap
+	if o.checkpoint == "" { // a checkpoint has no metadata of swagwrap
 		if err := out.describe(kind, n.Posterior.Card, origin, apply); err != nil {
 			return console.BadOutput(err)
 		}
@@ -312,7 +312,7 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 		if err != nil {
 			return "", nil, nil, err
 		}
-		from.Of(e)
+		from.SetEnsemble(e)
 		i, _ := e.Find(*from.Member)
 		from.From(e.Components[i].Posterior.Path, p)
 		if e.Members() == 1 {
@@ -461,7 +461,7 @@ func (m *modelOutput) abort() {
 
 // network returns the network that the posterior or the ensemble stands for, with its weights and statistics.
 func (o *exportOptions) network(ctx context.Context) (*infer.Network, weights.Vector, weights.Vector, error) {
-	if kind.Of(o.of) == kind.Posterior {
+	if kind.Detect(o.of) == kind.Posterior {
 		return o.fromPosterior(ctx)
 	}
 	return o.fromEnsemble(ctx)
@@ -486,7 +486,7 @@ func (o *exportOptions) fromEnsemble(ctx context.Context) (*infer.Network, weigh
 			path, e.Calibration)
 	}
 	if !e.Guarantee.Empty() {
-		o.Warnf("%s: what it promises is of the members' average, and is not in the exported member", path)
+		o.Warnf("%s: what it guarantees is of the members' average, and is not in the exported member", path)
 	}
 	component, _ := e.Find(k)
 	n, err := o.OpenComponent(ctx, o.networks, e, component)
@@ -536,7 +536,7 @@ func (o *exportOptions) fromPosterior(ctx context.Context) (*infer.Network, weig
 			return n, nil, nil, err
 		}
 	}
-	if err := o.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{}); err != nil {
+	if err := o.CheckStudy(ctx, engine, bn, open.Probe{}, open.Probe{}); err != nil {
 		return n, nil, nil, err
 	}
 	run := infer.Run{Engine: engine}
@@ -555,7 +555,7 @@ func (o *exportOptions) fromPosterior(ctx context.Context) (*infer.Network, weig
 	if run.Engine, _, err = o.checkPasses(ctx, o.runtime, draws); err != nil {
 		return n, nil, nil, err
 	}
-	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training.Of(n, opts, k))
+	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training.ForMember(n, opts, k))
 	if err != nil {
 		return n, nil, nil, console.BadInput(err)
 	}
@@ -617,11 +617,12 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 			o.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 		if len(j.Members) < e.Members() && !e.Guarantee.Empty() {
-			o.Warnf("%s: what it promises is of all %d members, and is not in the model", path, e.Members())
+			o.Warnf("%s: what it guarantees is of all %d members, and is not in the model", path, e.Members())
 		}
 	}
 	if j.Storage == fused.Int8 && !e.Guarantee.Empty() {
-		o.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise",
+		o.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the "+
+			"guarantee",
 			path)
 	}
 	if err := e.Guarantee.Exportable(); err != nil {
@@ -682,7 +683,7 @@ func measuredModel(o *exportOptions, j *ensemble.Fused) error {
 		ids = append(ids, c.Posterior.ID)
 	}
 	made := madeOf(j.Ensemble)
-	m, err := f.Of(ids, &made, false)
+	m, err := f.Find(ids, &made, false)
 	if err != nil {
 		return console.BadInput(err, hintFigures)
 	}
@@ -700,11 +701,11 @@ func (o *exportOptions) openCheck(ctx context.Context, engine *infer.Engine, j *
 	if err != nil {
 		return nil, err
 	}
-	_, err = o.CheckIntake(ctx, engine, open.Intake{
+	_, err = o.CheckInputs(ctx, engine, open.Probe{
 		Networks:   j.Networks,
 		Data:       data,
 		Path:       path,
-		Trained:    e.Components[0].Intake,
+		Trained:    e.Components[0].Probe,
 		Earlier:    e.Checked(),
 		Preprocess: o.data.Preprocess,
 	})

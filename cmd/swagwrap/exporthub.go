@@ -80,7 +80,7 @@ func (o *exportOptions) exportHub(ctx context.Context) (err error) {
 func (h *hubFolder) write(ctx context.Context) error {
 	h.card = hub.Card{Name: filepath.Base(h.Path), Library: "onnx", Producer: console.Producer(), Members: 1}
 	produce, o := h.network, h.options
-	if kind.Of(o.of) != kind.Posterior {
+	if kind.Detect(o.of) != kind.Posterior {
 		e, err := h.options.OpenEnsemble(o.of)
 		if err != nil {
 			return err
@@ -135,8 +135,8 @@ func (h *hubFolder) ofEnsemble(e *ensemble.Ensemble) {
 	}
 	for _, c := range e.Components {
 		h.ids = append(h.ids, c.Posterior.ID)
-		if c.Intake != nil {
-			h.card.Limits = append(h.card.Limits, c.Intake.Warnings...)
+		if c.Probe != nil {
+			h.card.Limits = append(h.card.Limits, c.Probe.Warnings...)
 		}
 	}
 	if v := e.Validation; v != nil {
@@ -169,9 +169,9 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 		h.card.Calibration = e.Calibration.String() + ", which is in the model."
 	}
 	if g := e.Guarantee; !g.Empty() && !h.options.which.Set {
-		h.card.Promise, h.card.Decides = g.Chosen(), g.Outputs()
+		h.card.Guarantee, h.card.Decides = g.Chosen(), g.Outputs()
 		if known := n.Known(); known != nil {
-			h.card.Promise = g.Promises(known) + "; " + h.card.Promise
+			h.card.Guarantee = g.Guarantees(known) + "; " + h.card.Guarantee
 		}
 	}
 	h.card.Limits = append(h.card.Limits, "no weights for PyTorch are here: they are those of one network. `export --hub` of the "+
@@ -185,7 +185,7 @@ func (h *hubFolder) network(ctx context.Context) error {
 	if err := o.Refuse("single", "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
 	}
-	if kind.Of(o.of) == kind.Posterior {
+	if kind.Detect(o.of) == kind.Posterior {
 		if err := statedict.Missing(o.of, o.folder); err != nil {
 			return missingCheckpoint(err, o.of)
 		}
@@ -391,7 +391,7 @@ func (h *hubFolder) measured() (err error) {
 	if h.figures == nil {
 		return nil
 	}
-	if h.card.Figures, err = h.figures.Of(h.ids, &h.made, h.stale); err != nil {
+	if h.card.Figures, err = h.figures.Find(h.ids, &h.made, h.stale); err != nil {
 		return console.BadInput(err, hintFigures)
 	}
 	m := h.card.Figures

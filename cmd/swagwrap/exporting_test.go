@@ -75,7 +75,7 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 		t.Fatal(err)
 	}
 	defer open.CloseModels(models)
-	d, err := diagnosis.Of(t.Context(), models)
+	d, err := diagnosis.Diagnose(t.Context(), models)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (o exportOptions) checkWeb() error {
 		return console.Usagef("two commands make both", "--web and --hub are different folders")
 	case o.of == "":
 		return console.Usagef("swagwrap export --help shows an example", "--web is for an ENSEMBLE")
-	case kind.Of(o.of) == kind.Posterior || o.member.Set:
+	case kind.Detect(o.of) == kind.Posterior || o.member.Set:
 		return console.Usagef("swagwrap sample --method swa -o swa.safetensors POSTERIOR makes an ensemble of one network",
 			"--web is for an ENSEMBLE: the model of one network gives bare scores")
 	case o.pixels:
@@ -107,8 +107,8 @@ func (o exportOptions) checkWeb() error {
 // page says what the page shows of an ensemble.
 func (o *exportOptions) page(j *ensemble.Fused) (*webpage.Page, error) {
 	e, n, t := j.Ensemble, j.Networks[0], j.Task()
-	about := task.Each(t).About()
-	p := &webpage.Page{Task: about.Name, Names: names(e, t), Threshold: e.Threshold, Members: len(j.Members), Promise: j.Promises()}
+	about := task.OnePosition(t).About()
+	p := &webpage.Page{Task: about.Name, Names: names(e, t), Threshold: e.Threshold, Members: len(j.Members), Guarantee: j.Guarantees()}
 	if e.Calibration != nil {
 		p.Calibration = e.Calibration.String()
 	}
@@ -134,8 +134,8 @@ func (o *exportOptions) page(j *ensemble.Fused) (*webpage.Page, error) {
 
 // names returns the names of the classes, labels or targets.
 func names(e *ensemble.Ensemble, t task.Task) (all []string) {
-	count, word := task.Each(t).About().Classes, "class"
-	if targets := task.Targets(task.Each(t)); targets > 0 {
+	count, word := task.OnePosition(t).About().Classes, "class"
+	if targets := task.Targets(task.OnePosition(t)); targets > 0 {
 		count, word = targets, "target"
 	}
 	if len(e.Card.ClassNames) == count {

@@ -37,7 +37,7 @@ func (o *exportOptions) exportWeights(ctx context.Context, format statedict.Form
 		return err
 	}
 	defer out.abort()
-	if kind.Of(o.of) == kind.Posterior {
+	if kind.Detect(o.of) == kind.Posterior {
 		if err := statedict.Missing(o.of, o.folder); err != nil {
 			return missingCheckpoint(err, o.of)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -161,7 +161,7 @@ func (o *fitOptions) rows() flags.Table {
 			Usage: "leave the deviations in the checkpoints instead of storing them",
 			Not:   "extend mean spread",
 		}, &o.how.ReferToCheckpoints),
-		flags.Each(flags.Row{
+		flags.Repeated(flags.Row{
 			Name: "role",
 			Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last " +
 				"checkpoint's. * stands for any text. May be given several times",
@@ -216,7 +216,7 @@ func (o *fitOptions) describeTargets(path string, t *swag.Targets, n *infer.Netw
 		return nil
 	}
 	if known := n.Known(); known != nil {
-		if err := known.CheckLabel(truth.Truth{Values: t.Mean, Width: len(t.Mean)}); err != nil {
+		if err := known.CheckLabel(target.Target{Values: t.Mean, Width: len(t.Mean)}); err != nil {
 			return console.BadInput(fmt.Errorf("%s: %w", path, err))
 		}
 	}
@@ -330,7 +330,7 @@ const listed = 40
 // logOrder prints the order of the checkpoints. It prints the common part of their names once, and then the parts that
 // differ.
 func (o *fitOptions) logOrder(paths []string) {
-	prefix, parts, suffix := open.TellApart(paths)
+	prefix, parts, suffix := open.CommonAffixes(paths)
 	if len(parts) > listed && !o.Verbose {
 		parts = slices.Concat(parts[:listed/2], []string{"…"}, parts[len(parts)-listed/2:])
 	}

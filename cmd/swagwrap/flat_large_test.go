@@ -15,9 +15,9 @@ import (
 func peak(t *testing.T, program string, args ...string) int64 {
 	t.Helper()
 	c := exec.Command(program, args...)
-	said, n := measured(t, c)
+	printed, n := measured(t, c)
 	if !c.ProcessState.Success() {
-		t.Fatal(said)
+		t.Fatal(printed)
 	}
 	return n
 }

@@ -27,8 +27,8 @@ func TestDiskFull(t *testing.T) {
 		{"sample", "-q", "-n", "30", "--bn-data", mnist("train.npz"), "--bn-samples", "128", "-o", at("e.safetensors"), at("p.safetensors")},
 		score(at("clean.csv")),
 	} {
-		if code, said := program(t, args...); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, said)
+		if code, printed := program(t, args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, printed)
 		}
 	}
 	exe := executable(t, dir)
@@ -42,22 +42,22 @@ func TestDiskFull(t *testing.T) {
 		disk := at(fmt.Sprint("disk", megabytes))
 		args := append([]string{"-rm", "sh", "-c", script, "sh", disk, at("clean.csv"), strconv.Itoa(megabytes), exe}, score(filepath.Join(disk, "out.csv"))...)
 		b, err := exec.Command("unshare", args...).CombinedOutput()
-		said := string(b)
+		printed := string(b)
 		if err != nil {
-			t.Fatalf("%v: %s", err, said)
+			t.Fatalf("%v: %s", err, printed)
 		}
-		first, then, _ := strings.Cut(said, "then ")
+		first, then, _ := strings.Cut(printed, "then ")
 		switch {
 		case strings.Contains(first, "code 75\n"):
 			full++
 			if !strings.Contains(first, "no space left on device") || strings.Contains(first, "\nout.csv\n") {
-				t.Errorf("%d MB: %s", megabytes, said)
+				t.Errorf("%d MB: %s", megabytes, printed)
 			}
 		case !strings.Contains(first, "code 0\n"):
-			t.Errorf("%d MB: %s", megabytes, said)
+			t.Errorf("%d MB: %s", megabytes, printed)
 		}
 		if then != "0\nsame\nout.csv\nout.csv.meta.json\n" {
-			t.Errorf("%d MB, with room again: %s", megabytes, said)
+			t.Errorf("%d MB, with room again: %s", megabytes, printed)
 		}
 	}
 	t.Logf("%d of 8 disks were full", full)

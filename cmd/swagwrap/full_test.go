@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // A write is a command that writes a file of some size.
@@ -48,8 +48,8 @@ func written(t *testing.T, pictures int) (exe, out string, all []write, want [][
 	}
 	all = writes(out, filepath.Join(dir, "pictures"))
 	for _, w := range all {
-		if code, said := program(t, w.args...); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", w.args, code, said)
+		if code, printed := program(t, w.args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", w.args, code, printed)
 		}
 		b, err := os.ReadFile(w.output)
 		if err != nil {
@@ -65,7 +65,7 @@ func written(t *testing.T, pictures int) (exe, out string, all []write, want [][
 func TestFileLimit(t *testing.T) {
 	t.Parallel()
 	exe, out, all, want := written(t, 60)
-	limits := promise.Figure(2, 50)
+	limits := reliability.Figure(2, 50)
 	for k, w := range all {
 		os.Remove(w.output)
 		os.Remove(w.output + ".meta.json")
@@ -73,17 +73,17 @@ func TestFileLimit(t *testing.T) {
 		for i := range limits {
 			blocks := len(want[k]) / 512 * i / limits // 512 bytes each
 			cmd := exec.Command("sh", slices.Concat([]string{"-c", `ulimit -f "$0" && exec "$@"`, strconv.Itoa(blocks), exe}, w.args)...)
-			said, _ := cmd.CombinedOutput()
-			if code := cmd.ProcessState.ExitCode(); code != 75 || strings.Count(string(said), "error: ") != 1 {
-				t.Errorf("%s, %d blocks: exit code %d: %s", w.args[0], blocks, code, said)
+			printed, _ := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != 75 || strings.Count(string(printed), "error: ") != 1 {
+				t.Errorf("%s, %d blocks: exit code %d: %s", w.args[0], blocks, code, printed)
 			}
 			after := slices.DeleteFunc(list(t, out), func(name string) bool { return filepath.Join(out, name) == w.output+".partial" })
 			if !slices.Equal(after, before) {
 				t.Errorf("%s, %d blocks: files %q, want %q", w.args[0], blocks, after, before)
 			}
 		}
-		if code, said := program(t, w.args...); code != 0 {
-			t.Errorf("%s, with room again: exit code %d: %s", w.args[0], code, said)
+		if code, printed := program(t, w.args...); code != 0 {
+			t.Errorf("%s, with room again: exit code %d: %s", w.args[0], code, printed)
 		}
 		if got, err := os.ReadFile(w.output); err != nil || !bytes.Equal(got, want[k]) {
 			t.Errorf("%s, with room again: other bytes, %v", w.args[0], err)

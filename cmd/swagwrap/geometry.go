@@ -54,7 +54,7 @@ type geometryOptions struct {
 func (o *geometryOptions) rows() flags.Table {
 	o.Table = flags.Join(flags.Table{
 		flags.Labels(&o.Data.Labels),
-		flags.Whole(flags.Row{
+		flags.Integer(flags.Row{
 			Name:    "samples",
 			Usage:   "take the loss over `N` examples, chosen by the seed; 0 for all",
 			Default: "1000",
@@ -103,7 +103,7 @@ func (o *geometryOptions) geometry(ctx context.Context) error {
 	}
 	o.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
 	run, err := o.startStudy(ctx, in, in.Draws(), ensemble.DefaultMembers,
-		open.Intake{Data: l.Data, Path: o.args[1], Labelled: true})
+		open.Probe{Data: l.Data, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}

@@ -101,23 +101,23 @@ func (c *three) at(name string) string { return filepath.Join(c.dir, name) }
 // ok runs a command that must work.
 func (c *three) ok(args ...string) string {
 	c.t.Helper()
-	code, said := program(c.t, args...)
+	code, printed := program(c.t, args...)
 	if code != 0 {
-		c.t.Fatalf("%q: exit code %d: %s", args, code, said)
+		c.t.Fatalf("%q: exit code %d: %s", args, code, printed)
 	}
-	return said
+	return printed
 }
 
 // fails runs a command that must end with 65, say all of want, and leave no output.
 func (c *three) fails(args []string, want ...string) {
 	c.t.Helper()
-	code, said := program(c.t, args...)
+	code, printed := program(c.t, args...)
 	if code != 65 {
-		c.t.Errorf("%q: exit code %d: %s", args, code, said)
+		c.t.Errorf("%q: exit code %d: %s", args, code, printed)
 	}
 	for _, w := range want {
-		if !strings.Contains(said, w) {
-			c.t.Errorf("%q says %s, want %q", args, said, w)
+		if !strings.Contains(printed, w) {
+			c.t.Errorf("%q says %s, want %q", args, printed, w)
 		}
 	}
 	if left, _ := filepath.Glob(c.at("out.*")); left != nil {
@@ -126,7 +126,7 @@ func (c *three) fails(args []string, want ...string) {
 }
 
 // A value that no training leaves, in any checkpoint and any tensor of it, is
-// refused with the names of both and the index: promise 8 of docs/reliability.md.
+// refused with the names of both and the index: guarantee 8 of docs/reliability.md.
 func TestImplausibleWeights(t *testing.T) {
 	t.Parallel()
 	f16 := func(kind string) func(*testing.T) *three {
@@ -139,12 +139,12 @@ func TestImplausibleWeights(t *testing.T) {
 	}
 	nan, inf := math.NaN(), math.Inf(1)
 	for i, x := range []struct {
-		from   func(*testing.T) *three
-		k      int // -1: equal in all, a constant
-		tensor string
-		index  int
-		value  float64
-		said   string
+		from    func(*testing.T) *three
+		k       int // -1: equal in all, a constant
+		tensor  string
+		index   int
+		value   float64
+		printed string
 	}{
 		{small, 0, "fc.weight", 4, nan, "value NaN"},
 		{small, 1, "fc.weight", 0, nan, "value NaN"},
@@ -182,8 +182,8 @@ func TestImplausibleWeights(t *testing.T) {
 			if x.k < 0 {
 				c.equal(x.tensor)
 			}
-			want := fmt.Sprintf("%s: tensor %q: %s", c.paths[k], x.tensor, x.said)
-			if strings.HasPrefix(x.said, "value -1e") || x.said == "value 1e+38" {
+			want := fmt.Sprintf("%s: tensor %q: %s", c.paths[k], x.tensor, x.printed)
+			if strings.HasPrefix(x.printed, "value -1e") || x.printed == "value 1e+38" {
 				want = fmt.Sprintf("%s: tensor %q: value ", c.paths[k], x.tensor) // as the type rounds it
 			}
 			index, hint := fmt.Sprintf(" at index %d, want ", x.index), "hint: training diverged: leave this checkpoint out"
@@ -228,7 +228,7 @@ func TestImplausibleMembers(t *testing.T) {
 }
 
 // What a network gives out that is not finite, and batch-norm statistics that are
-// not, are never averaged: the run ends, or the row says why. Promise 9 of
+// not, are never averaged: the run ends, or the row says why. Guarantee 9 of
 // docs/reliability.md; score.txtar has one more.
 func TestNonFiniteOutputs(t *testing.T) {
 	t.Parallel()
@@ -262,11 +262,11 @@ func TestNonFiniteOutputs(t *testing.T) {
 		c.ok("score", "-q", "-o", c.at("fine.csv"), c.at("e"), images) // large, and finite
 		c = sampled(t, outputs)
 		c.fails([]string{"score", "-o", c.at("out.npz"), c.at("e"), images}, c.at("p"), "the network's output is not finite: class ")
-		code, said := program(t, "score", "--on-error", "skip", "-o", c.at("rows.csv"), c.at("e"), images)
+		code, printed := program(t, "score", "--on-error", "skip", "-o", c.at("rows.csv"), c.at("e"), images)
 		rows, err := os.ReadFile(c.at("rows.csv"))
 		if n := strings.Count(string(rows), "the network's output is not finite: class "); code != 3 || err != nil || n == 0 ||
-			!strings.Contains(said, fmt.Sprintf("%d of 10 rows have an error and no prediction", n)) {
-			t.Errorf("exit code %d, %d rows: %s", code, n, said)
+			!strings.Contains(printed, fmt.Sprintf("%d of 10 rows have an error and no prediction", n)) {
+			t.Errorf("exit code %d, %d rows: %s", code, n, printed)
 		}
 		for line := range strings.Lines(string(rows)) {
 			if strings.Contains(line, "NaN") && !strings.Contains(line, "not finite") || strings.Contains(line, "not finite") && !strings.Contains(line, ",,,,,") {
@@ -277,16 +277,16 @@ func TestNonFiniteOutputs(t *testing.T) {
 	})
 	t.Run("statistics", func(t *testing.T) {
 		c := fitted(t, statistics)
-		said := []string{`tensor "bn.running_mean": batch 0: statistics of channel `, " are not finite (mean "}
-		c.fails([]string{"sample", "-n", "2", "--scale", "0", "--bn-data", images, "-o", c.at("out.npz"), c.at("p")}, said...)
-		c.fails([]string{"export", "--bn-data", images, "-o", c.at("out.npz"), c.at("p")}, said...)
-		c.fails([]string{"compare", "--methods", "swa", "--bn-data", images, c.at("p"), images}, said...)
+		printed := []string{`tensor "bn.running_mean": batch 0: statistics of channel `, " are not finite (mean "}
+		c.fails([]string{"sample", "-n", "2", "--scale", "0", "--bn-data", images, "-o", c.at("out.npz"), c.at("p")}, printed...)
+		c.fails([]string{"export", "--bn-data", images, "-o", c.at("out.npz"), c.at("p")}, printed...)
+		c.fails([]string{"compare", "--methods", "swa", "--bn-data", images, c.at("p"), images}, printed...)
 	})
 	t.Run("certain and wrong", func(t *testing.T) {
 		c := sampled(t, map[string]float64{"bn.bias": 1e6, "fc.weight": 1e6})
-		said := c.ok("score", "-o", c.at("sure.csv"), c.at("e"), images)
-		if !strings.Contains(said, "warning: NLL is infinite: ") || !strings.Contains(said, " of 10 labels have probability 0") {
-			t.Errorf("says %s", said)
+		printed := c.ok("score", "-o", c.at("sure.csv"), c.at("e"), images)
+		if !strings.Contains(printed, "warning: NLL is infinite: ") || !strings.Contains(printed, " of 10 labels have probability 0") {
+			t.Errorf("says %s", printed)
 		}
 	})
 }

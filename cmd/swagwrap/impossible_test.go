@@ -62,7 +62,7 @@ func TestImpossibleNumbers(t *testing.T) {
 		section string
 		index   int
 		value   float64
-		said    string
+		printed string
 	}{
 		{"mean", 3, nan, `tensor "conv.weight": value NaN at index 3, want finite weights of less than 1.8e+19`},
 		{"mean", 0, -1e30, `tensor "conv.weight": value -1e+30 at index 0, want finite weights`},
@@ -80,7 +80,7 @@ func TestImpossibleNumbers(t *testing.T) {
 	} {
 		bad := c.at(fmt.Sprint("bad-", i))
 		forge(t, c.at("p"), bad, x.section, x.index, x.value)
-		want := fmt.Sprintf("error: %s: section %q: %s", bad, x.section, x.said)
+		want := fmt.Sprintf("error: %s: section %q: %s", bad, x.section, x.printed)
 		for _, args := range [][]string{
 			{"fit", "-o", c.at("out.npz"), "--extend", bad, c.paths[2]},
 			{"export", "--bn", "keep", "-o", c.at("out.npz"), bad},
@@ -94,15 +94,15 @@ func TestImpossibleNumbers(t *testing.T) {
 		}
 	}
 	for _, x := range []struct {
-		index int
-		value float64
-		said  string
+		index   int
+		value   float64
+		printed string
 	}{
 		{1, nan, "member 0: value NaN at index 1, want finite batch-norm statistics"},
 		{6, -0.5, `row 1: tensor "bn.running_var": value -0.5 at index 0, want finite batch-norm variances`},
 	} {
 		forge(t, c.at("e"), c.at("bad"), "statistics.0", x.index, x.value)
-		want := fmt.Sprintf("error: %s: section \"statistics.0\": %s", c.at("bad"), x.said)
+		want := fmt.Sprintf("error: %s: section \"statistics.0\": %s", c.at("bad"), x.printed)
 		c.fails([]string{"inspect", c.at("bad")}, want)
 		c.fails([]string{"export", "--member", "1", "-o", c.at("out.npz"), c.at("bad")}, want)
 		c.fails([]string{"export", "--member", "1", "-o", c.at("out.onnx"), c.at("bad")}, want)

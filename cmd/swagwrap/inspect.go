@@ -78,7 +78,7 @@ func (o *inspectOptions) inspect(ctx context.Context) error {
 		return err
 	}
 	defer open.CloseModels(models)
-	d, err := diagnosis.Of(ctx, models)
+	d, err := diagnosis.Diagnose(ctx, models)
 	if err != nil {
 		return console.BadInput(err)
 	}

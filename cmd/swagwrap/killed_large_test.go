@@ -18,8 +18,8 @@ import (
 // killedWithin kills a command after a random time, if it has not ended before. killed reports whether it was killed.
 func killedWithin(t *testing.T, c *exec.Cmd, most time.Duration) (killed bool) {
 	t.Helper()
-	var said bytes.Buffer
-	c.Stderr = &said
+	var printed bytes.Buffer
+	c.Stderr = &printed
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func killedWithin(t *testing.T, c *exec.Cmd, most time.Duration) (killed bool) {
 	err := c.Wait()
 	kill.Stop()
 	if killed = c.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL; err != nil && !killed {
-		t.Fatalf("%q: %v: %s", c.Args, err, &said)
+		t.Fatalf("%q: %v: %s", c.Args, err, &printed)
 	}
 	return killed
 }
@@ -36,8 +36,8 @@ func killedWithin(t *testing.T, c *exec.Cmd, most time.Duration) (killed bool) {
 func timed(t *testing.T, c *exec.Cmd) time.Duration {
 	t.Helper()
 	start := time.Now()
-	if said, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%q: %v: %s", c.Args, err, said)
+	if printed, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v: %s", c.Args, err, printed)
 	}
 	return time.Since(start)
 }
@@ -114,8 +114,8 @@ func TestSignalsOften(t *testing.T) {
 		for k := range signals {
 			signal := kinds[k%len(kinds)]
 			c := s.command(t)
-			var said bytes.Buffer
-			c.Stderr = &said
+			var printed bytes.Buffer
+			c.Stderr = &printed
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -126,10 +126,10 @@ func TestSignalsOften(t *testing.T) {
 			switch early := code == -1; { // the program does not catch signals yet
 			case early || code == 128+int(signal):
 				if len(left) > 0 {
-					t.Errorf("%s, %v: exit code %d, files %q: %s", s.args[0], signal, code, left, &said)
+					t.Errorf("%s, %v: exit code %d, files %q: %s", s.args[0], signal, code, left, &printed)
 				}
 			case code != 0 || !slices.Equal(left, whole):
-				t.Errorf("%s, %v: exit code %d, files %q: %s", s.args[0], signal, code, left, &said)
+				t.Errorf("%s, %v: exit code %d, files %q: %s", s.args[0], signal, code, left, &printed)
 			}
 		}
 		t.Logf("%s: %d signals in runs of %v", s.args[0], signals, took)

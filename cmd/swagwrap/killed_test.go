@@ -20,7 +20,7 @@ import (
 // result has the bytes of a run that nobody killed.
 func TestScoreKilled(t *testing.T) { newVictim(t).killed(t) }
 
-// A run over a text computes the carried states again when it is resumed.
+// A run over a text computes the states passed on again when it is resumed.
 func TestTextKilled(t *testing.T) { newTextVictim(t).killed(t) }
 
 func (v *victim) killed(t *testing.T) {
@@ -72,13 +72,13 @@ func (v *victim) killed(t *testing.T) {
 func TestScoreInterrupted(t *testing.T) {
 	v := newVictim(t)
 	c := v.command()
-	said, err := stop{step.Rows, 1}.strike(c, syscall.SIGTERM)
+	printed, err := stop{step.Rows, 1}.strike(c, syscall.SIGTERM)
 	if err != nil || c.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) {
-		t.Fatalf("%v: %v: %s", c.ProcessState, err, said)
+		t.Fatalf("%v: %v: %s", c.ProcessState, err, printed)
 	}
 	for _, want := range []string{"error: stopped by signal: terminated: ", "out.csv.partial keeps ", fmt.Sprintf("of %d rows", victimRows), "hint: ", "--resume goes on from there"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q says nothing of %q", said, want)
+		if !strings.Contains(printed, want) {
+			t.Errorf("%q says nothing of %q", printed, want)
 		}
 	}
 	if out, err := v.command().CombinedOutput(); err != nil {

@@ -24,8 +24,8 @@ func TestKilled(t *testing.T) {
 			return c
 		}
 		again := func() {
-			for _, ending := range []string{"", ".meta.json", ".partial"} {
-				os.Remove(w.output + ending)
+			for _, suffix := range []string{"", ".meta.json", ".partial"} {
+				os.Remove(w.output + suffix)
 			}
 		}
 		again()
@@ -45,8 +45,8 @@ func TestKilled(t *testing.T) {
 			}
 			again()
 		}
-		if said, err := command().CombinedOutput(); err != nil {
-			t.Errorf("%s: %v: %s", w.args[0], err, said)
+		if printed, err := command().CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", w.args[0], err, printed)
 		}
 		if got, err := os.ReadFile(w.output); err != nil || !bytes.Equal(got, want[k]) {
 			t.Errorf("%s, after %d kills: other bytes, %v", w.args[0], len(stops), err)

@@ -42,16 +42,16 @@ func TestLoRA(t *testing.T) {
 	}
 	run := func(args ...string) string {
 		t.Helper()
-		code, said := program(t, args...)
+		code, printed := program(t, args...)
 		if code != 0 {
-			t.Fatalf("%s: exit code %d: %s", args[0], code, said)
+			t.Fatalf("%s: exit code %d: %s", args[0], code, printed)
 		}
-		return said
+		return printed
 	}
 	check := func(name string, posterior string, want []float64, sample ...string) {
 		t.Helper()
 		run(append(append([]string{"sample", "--force", "-o", out("e.safetensors")}, sample...), posterior)...)
-		said := run("score", "--force", "--text", "window=8 stride=4", "-o", out("out.jsonl"), out("e.safetensors"), text)
+		printed := run("score", "--force", "--text", "window=8 stride=4", "-o", out("out.jsonl"), out("e.safetensors"), text)
 		got, most, sum := tokenLosses(t, out("out.jsonl")), 0.0, 0.0
 		if len(got) != len(want) {
 			t.Fatalf("%s: %d tokens, want %d", name, len(got), len(want))
@@ -62,8 +62,8 @@ func TestLoRA(t *testing.T) {
 		if most > 1e-6 { // networks run in float32
 			t.Errorf("%s: log-probabilities differ by %v", name, most)
 		}
-		if perplexity := fmt.Sprintf("perplexity %.4g", math.Exp(sum/float64(len(want)))); !strings.Contains(said, perplexity) {
-			t.Errorf("%s: not %s: %s", name, perplexity, said)
+		if perplexity := fmt.Sprintf("perplexity %.4g", math.Exp(sum/float64(len(want)))); !strings.Contains(printed, perplexity) {
+			t.Errorf("%s: not %s: %s", name, perplexity, printed)
 		}
 	}
 	for k, losses := range want.Adapters {
@@ -72,8 +72,8 @@ func TestLoRA(t *testing.T) {
 		check(path, path, losses, "--method", "swa")
 	}
 	posterior := out("p.safetensors")
-	if said := run("fit", "--task", "next-token", "--template", template, "-o", posterior, in("")); !strings.Contains(said, "the checkpoints are adapters: 12 tensors of the network stay as model.onnx has them") {
-		t.Error(said)
+	if printed := run("fit", "--task", "next-token", "--template", template, "-o", posterior, in("")); !strings.Contains(printed, "the checkpoints are adapters: 12 tensors of the network stay as model.onnx has them") {
+		t.Error(printed)
 	}
 	check("SWA", posterior, want.SWA, "--method", "swa")
 	sums := make([]float64, len(want.SWA)) // of probabilities
@@ -98,8 +98,8 @@ func TestLoRA(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, said := program(t, "fit", "--task", "next-token", "--template", template, "-o", out("x"), in("checkpoint-100"), other); code != 65 || !strings.Contains(said, "adapter_config.json: lora_alpha is ") {
-		t.Errorf("exit code %d: %s", code, said)
+	if code, printed := program(t, "fit", "--task", "next-token", "--template", template, "-o", out("x"), in("checkpoint-100"), other); code != 65 || !strings.Contains(printed, "adapter_config.json: lora_alpha is ") {
+		t.Errorf("exit code %d: %s", code, printed)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/step"
@@ -27,7 +27,7 @@ const machineParts = 3
 // that luck does not decide whether a test fails.
 func drive(t *testing.T, sequences, steps int, check func(*rapid.T)) {
 	t.Helper()
-	seed := promise.Figure(1, 0) // 0 stands for a random one
+	seed := reliability.Figure(1, 0) // 0 stands for a random one
 	for name, value := range map[string]string{"rapid.seed": strconv.Itoa(seed), "rapid.checks": strconv.Itoa(sequences), "rapid.steps": strconv.Itoa(steps), "rapid.shrinktime": "20s", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ type scoreMachine struct {
 // than one run, and that merge knows which parts are missing.
 func TestScoreMachine(t *testing.T) {
 	v := newVictim(t)
-	drive(t, promise.Figure(4, 60), promise.Figure(15, 30), func(t *rapid.T) {
+	drive(t, reliability.Figure(4, 60), reliability.Figure(15, 30), func(t *rapid.T) {
 		m := &scoreMachine{v, map[int]bool{}}
 		m.clear(t)
 		t.Repeat(map[string]func(*rapid.T){
@@ -93,14 +93,14 @@ func (m *scoreMachine) files(t *rapid.T, pattern string) []string {
 
 // run runs a command to its end, which must be one of the exit codes.
 func (m *scoreMachine) run(t *rapid.T, c *exec.Cmd, want ...int) int {
-	said, _ := c.CombinedOutput()
+	printed, _ := c.CombinedOutput()
 	code := c.ProcessState.ExitCode()
 	for _, w := range want {
 		if code == w {
 			return code
 		}
 	}
-	t.Fatalf("%q: exit code %d, want one of %v: %s", c.Args[1:], code, want, said)
+	t.Fatalf("%q: exit code %d, want one of %v: %s", c.Args[1:], code, want, printed)
 	return code
 }
 
@@ -250,12 +250,12 @@ func TestStoreMachine(t *testing.T) {
 	if m.want, err = m.study("--json").Output(); err != nil {
 		t.Fatal(err)
 	}
-	drive(t, promise.Figure(2, 30), promise.Figure(8, 20), func(t *rapid.T) {
+	drive(t, reliability.Figure(2, 30), reliability.Figure(8, 20), func(t *rapid.T) {
 		os.RemoveAll(m.at("store"))
 		t.Repeat(map[string]func(*rapid.T){
 			"part": func(t *rapid.T) {
-				if said, err := m.share(anyPart(t)).CombinedOutput(); err != nil {
-					t.Fatalf("%v: %s", err, said)
+				if printed, err := m.share(anyPart(t)).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, printed)
 				}
 			},
 			"part, killed": func(t *rapid.T) {
@@ -279,11 +279,11 @@ func (m *storeMachine) share(part int) *exec.Cmd {
 // table is that of a study without a store.
 func (m *storeMachine) table(t *rapid.T) {
 	c := m.study("--json", "--store", m.at("store"))
-	var said bytes.Buffer
-	c.Stderr = &said
+	var printed bytes.Buffer
+	c.Stderr = &printed
 	got, err := c.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, said.String())
+		t.Fatalf("%v: %s", err, printed.String())
 	}
 	if !bytes.Equal(got, m.want) {
 		t.Fatalf("another result than without a store: %s\nwant %s", got, m.want)

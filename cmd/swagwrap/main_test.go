@@ -23,7 +23,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/webpage"
 )
@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	readme := readFile(t, "..", "..", "README.md")
-	all := promise.Figure(0, 1)
+	all := reliability.Figure(0, 1)
 	script := firstScreen(t, readme, all == 1)
 	for _, block := range blocks(readme, "sh") {
 		if strings.HasPrefix(block, "swagwrap ") {
@@ -125,7 +125,7 @@ func firstScreen(t *testing.T, readme string, slow bool) (script string) {
 // fewMembers makes compare and try of a page draw two members. Every night the commands run as they stand.
 func fewMembers(commands string) (few string) {
 	for line := range strings.Lines(commands) {
-		if draws.MatchString(line) && promise.Figure(0, 1) == 0 {
+		if draws.MatchString(line) && reliability.Figure(0, 1) == 0 {
 			line = strings.TrimSuffix(line, "\n") + " -n 2\n"
 		}
 		few += line

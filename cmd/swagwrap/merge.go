@@ -108,7 +108,7 @@ func (o *mergeOptions) merge(ctx context.Context) error {
 	if err := chooseNext(sum, t, o.next); err != nil {
 		return err
 	}
-	of, err := promiseGroups(about.Guarantee, g.Report, examples)
+	of, err := guaranteeGroups(about.Guarantee, g.Report, examples)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func savedNames(path string, names []string) keys.Examples {
 	}, Doubt: func() *fileorder.Doubt { return fileorder.OfRows(path, names) }}
 }
 
-// byOf returns what names the groups of a promise, or "".
+// byOf returns what names the groups of a guarantee, or "".
 func byOf(g *guarantee.Guarantee) string {
 	if g == nil || g.Coverage == nil {
 		return ""
@@ -287,7 +287,7 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 
 // isOther reports whether a file that cannot be read as a part has another kind, and is not just damaged.
 func isOther(path string) bool {
-	is := kind.Of(path)
+	is := kind.Detect(path)
 	return is != kind.ScorePart && is != kind.Unknown && is != kind.WorkFile
 }
 

@@ -65,9 +65,9 @@ func TestMillion(t *testing.T) {
 		t.Helper()
 		c := exec.Command(program, append([]string{args[0], "-q"}, args[1:]...)...)
 		start := time.Now()
-		said, peak := measured(t, c)
+		printed, peak := measured(t, c)
 		if !c.ProcessState.Success() {
-			t.Fatalf("%s: %v: %s", what, c.ProcessState, said)
+			t.Fatalf("%s: %v: %s", what, c.ProcessState, printed)
 		}
 		if what != "" {
 			t.Logf("%s: %.1f s, %.1f s CPU, %d MB", what, time.Since(start).Seconds(), (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds(), peak>>20)

@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 )
 
-// TestMismatched: checkpoints that are not of one network are refused with what tells them apart, at most five differences
+// TestMismatched: checkpoints that are not of one network are refused with what distinguishes them, at most five differences
 // of it, before anything is written. Those that only look different give the posterior that they would.
 func TestMismatched(t *testing.T) {
 	t.Parallel()
@@ -66,8 +66,8 @@ func TestMismatched(t *testing.T) {
 			{"fit", "-q", "--task", "classes", "--force", "-o", at("p"), folder},
 			{"export", "-q", "--force", "--bn", "keep", "-o", at("swa.onnx"), at("p")},
 		} {
-			if code, said := program(t, args...); code != 0 {
-				t.Errorf("%q: exit code %d: %s", args, code, said)
+			if code, printed := program(t, args...); code != 0 {
+				t.Errorf("%q: exit code %d: %s", args, code, printed)
 			}
 		}
 		b, _ := os.ReadFile(at("swa.onnx"))
@@ -91,9 +91,9 @@ func TestMismatched(t *testing.T) {
 		"duplicate":     {at("copy.onnx"), "has the same content as "},
 		"folded":        {small("folded-1.onnx"), "batch norm is folded into the weights"},
 	} {
-		code, said := program(t, "fit", "--task", "classes", "-o", at("out"), small("ckpt-1.onnx"), c.other)
-		if told := strings.Count(said, "error: ") + strings.Count(said, "hint: also "); code != 65 || !strings.Contains(said, c.want) || told > 5 {
-			t.Errorf("%s: exit code %d, %d differences: %s", kind, code, told, said)
+		code, printed := program(t, "fit", "--task", "classes", "-o", at("out"), small("ckpt-1.onnx"), c.other)
+		if told := strings.Count(printed, "error: ") + strings.Count(printed, "hint: also "); code != 65 || !strings.Contains(printed, c.want) || told > 5 {
+			t.Errorf("%s: exit code %d, %d differences: %s", kind, code, told, printed)
 		}
 		if after := list(t, dir); !slices.Equal(before, after) {
 			t.Errorf("%s: files %q, want %q", kind, after, before)

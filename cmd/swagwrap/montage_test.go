@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // floats is a Dataset of values as a network takes them.
@@ -22,7 +22,7 @@ type floats struct {
 
 func (d floats) Len() int                  { return len(d.examples) }
 func (d floats) Shape() []int64            { return d.shape }
-func (d floats) Labels() truth.Truth       { return truth.Truth{} }
+func (d floats) Labels() target.Target     { return target.Target{} }
 func (d floats) ClassNames() []string      { return nil }
 func (d floats) Name(i int) string         { return fmt.Sprintf("x.npy[%d]", i) }
 func (d floats) Sources() []dataset.Source { return []dataset.Source{{Path: "x.npy"}} }

@@ -18,10 +18,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
-// mutantTime is the processor time of a mutant before a signal stops it. The promise is not about time. A busy machine does
+// mutantTime is the processor time of a mutant before a signal stops it. The guarantee is not about time. A busy machine does
 // not stop mutants earlier.
 const mutantTime = 5 * time.Second
 
@@ -29,7 +29,7 @@ const mutantTime = 5 * time.Second
 // command ends with exit code 0, or 65 and one error, and an output is there if and only if it is 0. A crash in C++
 // ends a process, so mutants run in others: the worker, this program again, says how far it is.
 func TestMutants(t *testing.T) {
-	n := promise.Figure(200, 200_000)
+	n := reliability.Figure(200, 200_000)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -135,8 +135,8 @@ func work(t *testing.T, exe, dir string, from, end int, each func(i int, took ti
 		each(i, took, fields[2])
 	}
 	if err := c.Wait(); err != nil {
-		said := stderr.String()
-		return fmt.Sprintf("the process ends with %v: %s", err, said[:min(len(said), 2000)])
+		printed := stderr.String()
+		return fmt.Sprintf("the process ends with %v: %s", err, printed[:min(len(printed), 2000)])
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // namedWorld has the same labelled pictures in several formats, under several names of the classes.
@@ -64,8 +64,8 @@ func newNamedWorld(t *testing.T) *namedWorld {
 		{"fit", "-q", "--task", "classes", "-o", w.at("p.safetensors"), "testdata/ckpt-1.onnx", "testdata/ckpt-2.onnx", "testdata/ckpt-10.onnx"},
 		{"sample", "-q", "-n", "2", "--bn", "keep", "-o", w.at("e.safetensors"), w.at("p.safetensors")},
 	} {
-		if code, said := program(t, args...); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, said)
+		if code, printed := program(t, args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, printed)
 		}
 	}
 	for range w.pictures {
@@ -215,13 +215,13 @@ func TestNames(t *testing.T) {
 		{"known-other", func(to string, n func(int) string) { w.folder(t, to, 15, n) }, other, true, "refused"},
 	}
 	w.write(t, "names.txt", []byte(strings.Join(className, "\n")))
-	if code, said := program(t, "fit", "-q", "--task", "classes", "--class-names", w.at("names.txt"), "-o", w.at("known.safetensors"), "testdata/ckpt-1.onnx", "testdata/ckpt-2.onnx", "testdata/ckpt-10.onnx"); code != 0 {
-		t.Fatal(said)
+	if code, printed := program(t, "fit", "-q", "--task", "classes", "--class-names", w.at("names.txt"), "-o", w.at("known.safetensors"), "testdata/ckpt-1.onnx", "testdata/ckpt-2.onnx", "testdata/ckpt-10.onnx"); code != 0 {
+		t.Fatal(printed)
 	}
-	if code, said := program(t, "sample", "-q", "-n", "2", "--bn", "keep", "-o", w.at("known-e.safetensors"), w.at("known.safetensors")); code != 0 {
-		t.Fatal(said)
+	if code, printed := program(t, "sample", "-q", "-n", "2", "--bn", "keep", "-o", w.at("known-e.safetensors"), w.at("known.safetensors")); code != 0 {
+		t.Fatal(printed)
 	}
-	every := promise.Figure(7, 1)
+	every := reliability.Figure(7, 1)
 	for i, v := range variants {
 		for j, c := range namedCommands {
 			if (i+j)%every != 0 {

@@ -11,7 +11,7 @@ import (
 const maxNext = 100_000
 
 func nextLabels(field *int) *flags.Row {
-	return flags.Whole(flags.Row{
+	return flags.Integer(flags.Row{
 		Name: "next-labels",
 		Usage: "list `N` rows to label next, for a better accuracy or error to expect: the uncertain more often, of all kinds of " +
 			"predictions",

@@ -82,7 +82,7 @@ func neighbours(t *testing.T, command string, f *flags.Row) (list []string) {
 	}
 	for i := 1; m != nil && i < 3; i++ {
 		switch n, err := strconv.ParseInt(m[i], 10, 64); {
-		case !f.Whole():
+		case !f.Integer():
 			x, err := strconv.ParseFloat(m[i], 64)
 			if err != nil {
 				t.Errorf("swagwrap %s --%s: want %s", command, f.Names()[0], f.Want())
@@ -110,7 +110,7 @@ func newDoor() door {
 	env := &console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}
 	d := door{newApp(env, func() {}).cli()}
 	for _, cmd := range d.Commands {
-		cmd.Action = func(*cli.Context) error { return flags.Of(cmd).Check() }
+		cmd.Action = func(*cli.Context) error { return flags.TableOf(cmd).Check() }
 	}
 	return d
 }

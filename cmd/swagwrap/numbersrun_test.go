@@ -15,7 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // numberInputs makes small inputs for every command, and returns the path of each by name.
@@ -52,8 +52,8 @@ func numberInputs(t *testing.T) (at func(name string) string) {
 		{"fit", "--template", filepath.Join(pixels, "model.onnx"), "--task", "classes", "-o", at("dp"), filepath.Join(pixels, "epoch-6.pt"), filepath.Join(pixels, "epoch-7.pt")},
 		{"sample", "--method", "iterates", "-o", at("de"), at("dp")},
 	} {
-		if code, said := program(t, append(line, "-q")...); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", line, code, said)
+		if code, printed := program(t, append(line, "-q")...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", line, code, printed)
 		}
 	}
 	return at
@@ -117,7 +117,7 @@ func worthwhile(flag, value string) bool {
 // Numbers that a flag takes lead to a result, or to an error of usage or data: never to a crash, a hang or an output that is
 // not complete. Every night each flag of each command runs with each number, in a process with little memory and time.
 func TestNumbersRun(t *testing.T) {
-	night := promise.Figure(0, 1) == 1
+	night := reliability.Figure(0, 1) == 1
 	at := numberInputs(t)
 	bases, d, tried := numberBases(at), newDoor(), map[string]bool{}
 	try := program
@@ -183,9 +183,9 @@ func runNumber(t *testing.T, try func(*testing.T, ...string) (int, string), at f
 		}
 	}
 	args = append([]string{command, "-q"}, args...)
-	code, said := try(t, args...)
-	if !slices.Contains([]int{0, 64, 65}, code) || code != 0 && !strings.HasPrefix(said, "error: ") && command != "settle" { // settle shows its table first
-		t.Errorf("%q: exit code %d: %.1000s", args, code, said)
+	code, printed := try(t, args...)
+	if !slices.Contains([]int{0, 64, 65}, code) || code != 0 && !strings.HasPrefix(printed, "error: ") && command != "settle" { // settle shows its table first
+		t.Errorf("%q: exit code %d: %.1000s", args, code, printed)
 	}
 	if left, err := os.ReadDir(at("out")); err != nil || code != 0 && len(left) > 0 {
 		t.Errorf("%q: exit code %d, and left %v, %v", args, code, left, err)
@@ -194,7 +194,7 @@ func runNumber(t *testing.T, try func(*testing.T, ...string) (int, string), at f
 }
 
 // limited runs the program with 3 GB of memory and a minute of the processor.
-func limited(t *testing.T, exe string, args ...string) (code int, said string) {
+func limited(t *testing.T, exe string, args ...string) (code int, printed string) {
 	t.Helper()
 	c := exec.Command("sh", append([]string{"-c", `ulimit -d 3000000; ulimit -t 60; exec "$@"`, "", exe}, args...)...)
 	b, err := c.CombinedOutput()

@@ -121,7 +121,7 @@ func (o *oodOptions) detection(ctx context.Context) (*ood.Result, error) {
 			return nil, err
 		}
 	}
-	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Intake{Data: d.In, Path: args[n]})
+	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Probe{Data: d.In, Path: args[n]})
 	if err != nil {
 		return nil, err
 	}
@@ -191,11 +191,11 @@ func (o *oodOptions) savedDetection(_ context.Context) (*ood.Result, error) {
 			report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
-	t, err := task.Of("classes", task.OutputSpec{Count: classes})
+	t, err := task.New("classes", task.OutputSpec{Count: classes})
 	if err != nil {
 		return nil, err
 	}
-	found := ood.Of(t, probs[0], probs[1], logits)
+	found := ood.Detect(t, probs[0], probs[1], logits)
 	found.Settings, found.Provenance = settings, provenance
 	return found, nil
 }

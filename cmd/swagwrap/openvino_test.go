@@ -70,30 +70,30 @@ func TestOpenVINOScore(t *testing.T) {
 	}
 
 	// Whoever goes on, or has a part of it, computes alike.
-	said, code := j.run("score", "--probs", "--resume", "-o", "bf16.csv", "--provider", "openvino", "e.safetensors", j.fixtures+"/val.npz")
-	if code != 65 || !strings.Contains(said, `provider was "openvino bf16" and is "openvino f32"`) {
-		t.Errorf("--resume in f32 ends with %d: %s", code, said)
+	printed, code := j.run("score", "--probs", "--resume", "-o", "bf16.csv", "--provider", "openvino", "e.safetensors", j.fixtures+"/val.npz")
+	if code != 65 || !strings.Contains(printed, `provider was "openvino bf16" and is "openvino f32"`) {
+		t.Errorf("--resume in f32 ends with %d: %s", code, printed)
 	}
 	score("parts.csv", "--part", "0/2", "--provider", "openvino")
 	score("parts.csv", "--part", "1/2")
-	if said, code = j.run("merge", "-o", "parts.csv"); code != 65 || !strings.Contains(said, "provider") {
-		t.Errorf("merge of parts by two providers ends with %d: %s", code, said)
+	if printed, code = j.run("merge", "-o", "parts.csv"); code != 65 || !strings.Contains(printed, "provider") {
+		t.Errorf("merge of parts by two providers ends with %d: %s", code, printed)
 	}
 
 	// One member has no Monte Carlo error: auto takes f32, bf16 insists.
 	j.must("sample", "-q", "--method", "swa", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "e.safetensors", "--force", "p.safetensors")
 	if ort.FastBF16() != "" {
 		few := filepath.Join(fewImages(t, j.fixtures, 100), "test.npz")
-		if said = j.must("score", "-o", "few.csv", "--provider", "openvino", "--precision", "auto", "e.safetensors", few); !strings.Contains(said, "precision f32: so few predictions") {
-			t.Errorf("auto: %s", said)
+		if printed = j.must("score", "-o", "few.csv", "--provider", "openvino", "--precision", "auto", "e.safetensors", few); !strings.Contains(printed, "precision f32: so few predictions") {
+			t.Errorf("auto: %s", printed)
 		}
-		said = j.must("score", "--probs", "-o", "swa.csv", "--provider", "openvino", "--precision", "auto", "e.safetensors", j.fixtures+"/test.npz")
-		if !strings.Contains(said, "precision f32: bf16 changes more") || !strings.Contains(string(j.read("swa.csv.meta.json")), `"provider": "openvino f32"`) {
-			t.Errorf("auto: %s", said)
+		printed = j.must("score", "--probs", "-o", "swa.csv", "--provider", "openvino", "--precision", "auto", "e.safetensors", j.fixtures+"/test.npz")
+		if !strings.Contains(printed, "precision f32: bf16 changes more") || !strings.Contains(string(j.read("swa.csv.meta.json")), `"provider": "openvino f32"`) {
+			t.Errorf("auto: %s", printed)
 		}
 	}
-	if said = score("swa-bf16.csv", "--provider", "openvino", "--precision", "bf16,measured"); !strings.Contains(said, "is used as asked") || !strings.Contains(string(j.read("swa-bf16.csv.meta.json")), `"insisted": true`) {
-		t.Errorf("insisted: %s", said)
+	if printed = score("swa-bf16.csv", "--provider", "openvino", "--precision", "bf16,measured"); !strings.Contains(printed, "is used as asked") || !strings.Contains(string(j.read("swa-bf16.csv.meta.json")), `"insisted": true`) {
+		t.Errorf("insisted: %s", printed)
 	}
 }
 
@@ -127,11 +127,11 @@ func TestOpenVINOSample(t *testing.T) {
 	if asked := sample("asked.safetensors", "--provider", "openvino", "--precision", "bf16"); asked.BatchNorm.Rounding != nil {
 		t.Error("measured without being asked")
 	}
-	// What it changes is said, and kept.
+	// What it changes is printed, and kept.
 	r := bf16.BatchNorm.Rounding
-	said := j.must("sample", "-n", "2", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "said.safetensors", "--provider", "openvino", "--precision", "bf16,measured", "p.safetensors")
-	if r == nil || r.BatchNorm != "openvino bf16" || r.Members != 2 || r.Of != 2 || r.Examples != 64 || !(r.RMS > 0 && r.RMS < r.MonteCarlo) || !strings.Contains(said, r.String()) {
-		t.Errorf("%+v: %s", r, said)
+	printed := j.must("sample", "-n", "2", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "said.safetensors", "--provider", "openvino", "--precision", "bf16,measured", "p.safetensors")
+	if r == nil || r.BatchNorm != "openvino bf16" || r.Members != 2 || r.Of != 2 || r.Examples != 64 || !(r.RMS > 0 && r.RMS < r.MonteCarlo) || !strings.Contains(printed, r.String()) {
+		t.Errorf("%+v: %s", r, printed)
 	}
 	p, err := swag.Open(filepath.Join(j.dir, "p.safetensors"))
 	if err != nil {
@@ -223,17 +223,17 @@ func TestOpenVINORounding(t *testing.T) {
 	j.must("fit", "-q", "--task", "classes", "-o", "huge.safetensors", c.paths[0], c.paths[1], c.paths[2])
 	j.must("sample", "-q", "-n", "2", "--scale", "0.01", "--bn-data", images, "-o", "huge-e.safetensors", "huge.safetensors")
 	args := []string{"score", "--provider", "openvino", "--precision", "bf16,measured", "-o", "huge.csv", "huge-e.safetensors", images}
-	if said, code := j.run(args...); code != 65 || !strings.Contains(said, "the network's output is not finite: class ") {
-		t.Errorf("exit code %d: %s", code, said)
+	if printed, code := j.run(args...); code != 65 || !strings.Contains(printed, "the network's output is not finite: class ") {
+		t.Errorf("exit code %d: %s", code, printed)
 	}
-	said, code := j.run(append(args, "--on-error", "skip")...)
-	if code != 3 || !strings.Contains(said, "without usable scores; ") || !strings.Contains(said, "rows have an error and no prediction") {
-		t.Errorf("exit code %d: %s", code, said)
+	printed, code := j.run(append(args, "--on-error", "skip")...)
+	if code != 3 || !strings.Contains(printed, "without usable scores; ") || !strings.Contains(printed, "rows have an error and no prediction") {
+		t.Errorf("exit code %d: %s", code, printed)
 	}
 
-	said = j.must("compare", "--methods", "swag", "-n", "2", "--bn-data", j.fixtures+"/train.npz", "--provider", "openvino", "--precision", "bf16,measured", "p.safetensors", j.fixtures+"/val.npz")
-	if !strings.Contains(said, "openvino bf16, batch norm too, against f32, 2 of 2 members on 256 examples") {
-		t.Errorf("says %s", said)
+	printed = j.must("compare", "--methods", "swag", "-n", "2", "--bn-data", j.fixtures+"/train.npz", "--provider", "openvino", "--precision", "bf16,measured", "p.safetensors", j.fixtures+"/val.npz")
+	if !strings.Contains(printed, "openvino bf16, batch norm too, against f32, 2 of 2 members on 256 examples") {
+		t.Errorf("says %s", printed)
 	}
 }
 

@@ -103,9 +103,9 @@ func TestOrientation(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	do := func(want string, args ...string) {
 		t.Helper()
-		code, said := program(t, args...)
-		if n := strings.Count(said, "Exif orientation that is not applied"); code != 0 || (want == "") != (n == 0) || n > 1 || !strings.Contains(said, want) {
-			t.Errorf("%v: exit %d, want %q once:\n%s", args, code, want, said)
+		code, printed := program(t, args...)
+		if n := strings.Count(printed, "Exif orientation that is not applied"); code != 0 || (want == "") != (n == 0) || n > 1 || !strings.Contains(printed, want) {
+			t.Errorf("%v: exit %d, want %q once:\n%s", args, code, want, printed)
 		}
 	}
 	for name, spec := range map[string]string{"nobody": "mean=0.4", "pillow": "mean=0.4 orientation=pillow", "apply": "mean=0.4 orientation=apply"} {
@@ -126,9 +126,9 @@ func TestOrientation(t *testing.T) {
 			t.Errorf("%s: pixels differ by up to %v from those of upright pictures", name, d)
 		}
 	}
-	code, said := program(t, "inspect", at("apply.e"))
-	if !strings.Contains(said, `"orientation":"apply"`) {
-		t.Errorf("inspect, %d: the card does not name the choice:\n%s", code, said)
+	code, printed := program(t, "inspect", at("apply.e"))
+	if !strings.Contains(printed, `"orientation":"apply"`) {
+		t.Errorf("inspect, %d: the card does not name the choice:\n%s", code, printed)
 	}
 	do("", "score", "--preprocess", "orientation=ignore", "-o", at("later.csv"), at("nobody.e"), at("tagged"))
 	do("note: 12 of 16 pictures have", "score", "-o", at("skipped.csv"), "--resume", at("nobody.e"), at("tagged"))

@@ -19,7 +19,7 @@ import (
 const measurePage = `
 addEventListener("load", async () => {
   for (const d of document.querySelectorAll("details")) d.open = true;
-  await new Promise((done) => setTimeout(done, 500));
+  await new Guarantee((done) => setTimeout(done, 500));
   const bad = [], name = (e) => e.tagName.toLowerCase() + " " + JSON.stringify(e.textContent.trim().slice(0, 60));
   const style = (e) => getComputedStyle(e), wide = (e) => e.scrollWidth > e.clientWidth + 1;
   if (document.documentElement.scrollWidth > innerWidth) bad.push("the page is " + document.documentElement.scrollWidth + " px wide");
@@ -114,10 +114,10 @@ func inChromium(t *testing.T, dark bool, pages []string, widths []int) [][]seenP
 	if err != nil {
 		t.Fatalf("%s: %v", browser, err)
 	}
-	said := regexp.MustCompile(`(?s)<pre id="said">(.*?)</pre>`).FindSubmatch(dom)
+	printed := regexp.MustCompile(`(?s)<pre id="said">(.*?)</pre>`).FindSubmatch(dom)
 	var all []seenPage
-	if said == nil || json.Unmarshal([]byte(html.UnescapeString(string(said[1]))), &all) != nil || len(all) != len(pages)*len(widths) {
-		t.Fatalf("%d pages at %d widths, and the browser says %s", len(pages), len(widths), said)
+	if printed == nil || json.Unmarshal([]byte(html.UnescapeString(string(printed[1]))), &all) != nil || len(all) != len(pages)*len(widths) {
+		t.Fatalf("%d pages at %d widths, and the browser says %s", len(pages), len(widths), printed)
 	}
 	byPage := make([][]seenPage, len(pages))
 	for i := range byPage {
@@ -138,9 +138,9 @@ func TestPages(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	page := func(name string, args ...string) string {
 		t.Helper()
-		var said strings.Builder
-		if code := run(t.Context(), append([]string{"swagwrap"}, args...), &said, &said); code != 0 {
-			t.Fatalf("%q: %d\n%s", args, code, &said)
+		var printed strings.Builder
+		if code := run(t.Context(), append([]string{"swagwrap"}, args...), &printed, &printed); code != 0 {
+			t.Fatalf("%q: %d\n%s", args, code, &printed)
 		}
 		return at(name)
 	}

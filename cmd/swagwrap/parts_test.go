@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/step"
@@ -33,7 +33,7 @@ func (v *victim) merge() ([]byte, int) {
 
 // TestParts scores parts, two at a time. Their processes are killed and started again, as a scheduler does. merge makes of
 // the parts what one run writes. It is killed too, and leaves a whole result or none.
-func TestParts(t *testing.T) { newVictim(t).parts(t, promise.Figure(6, 50)) }
+func TestParts(t *testing.T) { newVictim(t).parts(t, reliability.Figure(6, 50)) }
 
 // The parts of a text are rows.
 func TestTextParts(t *testing.T) { newTextVictim(t).parts(t, 2) }
@@ -50,8 +50,8 @@ func (v *victim) parts(t *testing.T, of int) {
 					return err
 				}
 			}
-			if said, err := v.part(index, of).CombinedOutput(); err != nil {
-				return fmt.Errorf("part %d: %v: %s", index, err, said)
+			if printed, err := v.part(index, of).CombinedOutput(); err != nil {
+				return fmt.Errorf("part %d: %v: %s", index, err, printed)
 			}
 			return nil
 		})
@@ -71,8 +71,8 @@ func (v *victim) parts(t *testing.T, of int) {
 		os.Remove(v.at("out.csv"))
 		os.Remove(v.at("out.csv.meta.json"))
 	}
-	if said, code := v.merge(); code != 0 {
-		t.Fatalf("merge: exit code %d: %s", code, said)
+	if printed, code := v.merge(); code != 0 {
+		t.Fatalf("merge: exit code %d: %s", code, printed)
 	}
 	v.check(t)
 }
@@ -81,7 +81,7 @@ func (v *victim) parts(t *testing.T, of int) {
 // tried again.
 func TestPartTwice(t *testing.T) {
 	v := newVictim(t)
-	for round := range promise.Figure(2, 100) {
+	for round := range reliability.Figure(2, 100) {
 		a, b := v.part(0, 2), v.part(0, 2)
 		for _, c := range []*exec.Cmd{a, b} {
 			if err := c.Start(); err != nil {
@@ -113,8 +113,8 @@ func TestDamagedPart(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	for i := range 2 {
-		if said, err := v.part(i, 2).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, said)
+		if printed, err := v.part(i, 2).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, printed)
 		}
 	}
 	name := records.PartName(v.at("out.csv"), 1, 2)
@@ -123,7 +123,7 @@ func TestDamagedPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := rand.New(rand.NewPCG(1, 8))
-	cuts, flips := promise.Figure(8, 64), promise.Figure(24, 200)
+	cuts, flips := reliability.Figure(8, 64), reliability.Figure(24, 200)
 	for k := range cuts + flips {
 		b := bytes.Clone(whole)
 		if k < cuts {
@@ -134,20 +134,20 @@ func TestDamagedPart(t *testing.T) {
 		if err := os.WriteFile(name, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		code, said := program(t, "merge", "-o", v.at("out.csv"))
-		if code != 4 || !bytes.Contains([]byte(said), []byte("--array=1 (")) {
-			t.Errorf("damage %d: exit code %d: %s", k, code, said)
+		code, printed := program(t, "merge", "-o", v.at("out.csv"))
+		if code != 4 || !bytes.Contains([]byte(printed), []byte("--array=1 (")) {
+			t.Errorf("damage %d: exit code %d: %s", k, code, printed)
 		}
 		if made, _ := filepath.Glob(v.at("out.csv*")); len(made) != 2 {
 			t.Fatalf("damage %d: files %q", k, made)
 		}
 	}
 	// The job of that index mends it.
-	if said, err := v.part(1, 2).CombinedOutput(); err != nil || !bytes.Contains(said, []byte("it is scored again")) {
-		t.Fatalf("%v: %s", err, said)
+	if printed, err := v.part(1, 2).CombinedOutput(); err != nil || !bytes.Contains(printed, []byte("it is scored again")) {
+		t.Fatalf("%v: %s", err, printed)
 	}
-	if said, code := v.merge(); code != 0 {
-		t.Fatalf("exit code %d: %s", code, said)
+	if printed, code := v.merge(); code != 0 {
+		t.Fatalf("exit code %d: %s", code, printed)
 	}
 	v.check(t)
 }

@@ -115,14 +115,14 @@ func passesOf(t *testing.T, program string, args []string, findings string) stri
 	}
 	c := exec.Command(program, append([]string{args[0], "-v"}, args[1:]...)...)
 	c.Env = append(os.Environ(), findingsEnv+"="+findings)
-	said, err := c.CombinedOutput()
+	printed, err := c.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%q: %v: %s", args, err, said)
+		t.Fatalf("%q: %v: %s", args, err, printed)
 	}
-	m := passesLine.FindSubmatch(said)
+	m := passesLine.FindSubmatch(printed)
 	if m == nil {
-		if bytes.Contains(said, []byte("runs: ")) {
-			t.Errorf("%q: %s", args, said)
+		if bytes.Contains(printed, []byte("runs: ")) {
+			t.Errorf("%q: %s", args, printed)
 		}
 		return ""
 	}

@@ -57,10 +57,10 @@ func scoreBombs(t *testing.T, n, have int, args ...string) (peak int64, rows str
 	}
 	out := filepath.Join(dir, "out.csv")
 	c := exec.Command(executable(t, dir), append(append([]string{"score", "-q", "-j", "32", "--on-error", "skip", "-o", out}, args...), e, pictures)...)
-	said, peak := measured(t, c)
+	printed, peak := measured(t, c)
 	b, err := os.ReadFile(out)
 	if err != nil || c.ProcessState.ExitCode() != 3 {
-		t.Fatalf("exit code %d: %v: %s", c.ProcessState.ExitCode(), err, said)
+		t.Fatalf("exit code %d: %v: %s", c.ProcessState.ExitCode(), err, printed)
 	}
 	if !bytes.Contains(b, []byte("huge.png: PNG: 65500×65500 pixels, want at most")) || bytes.Count(b, []byte("\n")) != n+2 {
 		t.Errorf("%s", b)
@@ -119,14 +119,14 @@ func TestLargePictureMemory(t *testing.T) {
 			{"fit", "-q", "--force", "--template", file("model.onnx"), "--task", "classes", "--preprocess", tt.preprocess, "-o", at("p"), file("epoch-6.pt"), file("epoch-7.pt")},
 			{"sample", "-q", "--force", "--method", "iterates", "-o", at("e"), at("p")},
 		} {
-			if said, err := exec.Command(program, args...).CombinedOutput(); err != nil {
-				t.Fatalf("%s: %s", args, said)
+			if printed, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %s", args, printed)
 			}
 		}
 		c := exec.Command(program, append(append([]string{"score", "-q", "-j", "1", "-b", "1", "--memory", "100M", "-o", at("out.csv")}, tt.how...), at("e"), at("large.png"))...)
-		said, peak := measured(t, c)
-		if !strings.Contains(said, "large.png: "+tt.want) || c.ProcessState.ExitCode() != 65 || peak > 250<<20 {
-			t.Errorf("%s: exit code %d, %d MB: %s", tt.how, c.ProcessState.ExitCode(), peak>>20, said)
+		printed, peak := measured(t, c)
+		if !strings.Contains(printed, "large.png: "+tt.want) || c.ProcessState.ExitCode() != 65 || peak > 250<<20 {
+			t.Errorf("%s: exit code %d, %d MB: %s", tt.how, c.ProcessState.ExitCode(), peak>>20, printed)
 		}
 	}
 }

@@ -174,12 +174,12 @@ const maxTile = 1 << 14
 // parseTiling parses the value of --tile: the size, and the overlap after a comma.
 func parseTiling(s string) (t dataset.Tiling, err error) {
 	size, overlap, given := strings.Cut(s, ",")
-	if t.Size, err = word.Whole(size, 1, maxTile); err != nil {
+	if t.Size, err = word.Integer(size, 1, maxTile); err != nil {
 		return t, fmt.Errorf("%w pixels, such as 512, or 512,64 with an overlap", err)
 	}
 	t.Overlap = t.Size / 8
 	if given {
-		if t.Overlap, err = word.Whole(overlap, 0, t.Size-1); err != nil {
+		if t.Overlap, err = word.Integer(overlap, 0, t.Size-1); err != nil {
 			return t, fmt.Errorf("overlap %w pixels, such as 512,64", err)
 		}
 	}

@@ -51,7 +51,7 @@ func watchedMain() {
 }
 
 // measured runs the program, and returns what it says and the most memory it had.
-func measured(t *testing.T, c *exec.Cmd) (said string, peak int64) {
+func measured(t *testing.T, c *exec.Cmd) (printed string, peak int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "peak")
 	c.Env = append(c.Environ(), twoCores, peakFile+"="+path)

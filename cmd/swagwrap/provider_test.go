@@ -28,7 +28,7 @@ func newJob(t *testing.T) *job {
 }
 
 // run returns what a command says, and its exit code.
-func (j *job) run(args ...string) (said string, code int) {
+func (j *job) run(args ...string) (printed string, code int) {
 	j.Helper()
 	c := exec.Command(j.program, args...)
 	c.Dir = j.dir
@@ -41,12 +41,12 @@ func (j *job) run(args ...string) (said string, code int) {
 
 func (j *job) must(args ...string) string {
 	j.Helper()
-	said, code := j.run(args...)
+	printed, code := j.run(args...)
 	if code != 0 {
-		j.Fatalf("%q ends with %d: %s", args, code, said)
+		j.Fatalf("%q ends with %d: %s", args, code, printed)
 	}
-	j.Logf("%q: %s", args, said)
-	return said
+	j.Logf("%q: %s", args, printed)
+	return printed
 }
 
 func (j *job) read(name string) []byte {

@@ -73,17 +73,17 @@ func TestDifferentRuns(t *testing.T) {
 		return stderr.String()
 	}
 	const warning = "run-28.safetensors and "
-	if said := fit(copied("28", "29", 0), copied("29", "29", 0)); !strings.Contains(said, warning) || !strings.Contains(said, "num_batches_tracked is 3450") || !strings.Contains(said, "--method iterates") {
-		t.Errorf("two of equal counts: %s", said)
+	if printed := fit(copied("28", "29", 0), copied("29", "29", 0)); !strings.Contains(printed, warning) || !strings.Contains(printed, "num_batches_tracked is 3450") || !strings.Contains(printed, "--method iterates") {
+		t.Errorf("two of equal counts: %s", printed)
 	}
 	const average = "is an average of weights (n_averaged is "
-	if said := fit(copied("28", "28", 1), copied("29", "29", 1)); strings.Contains(said, warning) || strings.Contains(said, average) {
-		t.Errorf("two of one run: %s", said)
+	if printed := fit(copied("28", "28", 1), copied("29", "29", 1)); strings.Contains(printed, warning) || strings.Contains(printed, average) {
+		t.Errorf("two of one run: %s", printed)
 	}
-	if said := fit(copied("28", "28", 20), copied("29", "29", 20)); !strings.Contains(said, average) || !strings.Contains(said, "--mean") {
-		t.Errorf("two averages: %s", said)
+	if printed := fit(copied("28", "28", 20), copied("29", "29", 20)); !strings.Contains(printed, average) || !strings.Contains(printed, "--mean") {
+		t.Errorf("two averages: %s", printed)
 	}
-	if said := fit(copied("28", "28", 20)); !strings.Contains(said, average) || !strings.Contains(said, "update_bn") {
-		t.Errorf("one average: %s", said)
+	if printed := fit(copied("28", "28", 20)); !strings.Contains(printed, average) || !strings.Contains(printed, "update_bn") {
+		t.Errorf("one average: %s", printed)
 	}
 }

@@ -347,9 +347,9 @@ func (o *sampleOptions) openTraining(ctx context.Context, networks []*infer.Netw
 		return nil, run, err
 	}
 	e.Name(networks[0].Names)
-	err = o.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
-	for i, r := range bn.Findings.Intake {
-		e.Components[i].Intake = r
+	err = o.CheckStudy(ctx, engine, bn, open.Probe{}, open.Probe{})
+	for i, r := range bn.Findings.Probe {
+		e.Components[i].Probe = r
 	}
 	return bn, run, err
 }
@@ -391,7 +391,7 @@ func (o *sampleOptions) adaptMembers(ctx context.Context, target *open.Adaptatio
 func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 	for i, n := range networks {
 		e.Components[i].Scores = string(n.Form())
-		if r := e.Components[i].Intake; r != nil && r.Scores != nil {
+		if r := e.Components[i].Probe; r != nil && r.Scores != nil {
 			e.Components[i].Scores = string(r.Scores.Form)
 		}
 	}
@@ -447,7 +447,7 @@ func (o *sampleOptions) draw(ctx context.Context, networks []*infer.Network, e *
 			return nil
 		}
 		i, place := e.Find(m.Number)
-		fresh, err := batchnorm.Recompute(ctx, run.Run, m.Network, m.Parameters, bn.Training.Of(m.Network, how, m.Number))
+		fresh, err := batchnorm.Recompute(ctx, run.Run, m.Network, m.Parameters, bn.Training.ForMember(m.Network, how, m.Number))
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
@@ -98,7 +98,7 @@ func (o *scoreOptions) rows() flags.Table {
 			Usage: "go on where an earlier run was stopped, or begin if there was none",
 			Not:   "outputs estimate",
 		}, &o.existing.resume),
-		flags.Whole(flags.Row{
+		flags.Integer(flags.Row{
 			Name:    "topk",
 			Usage:   "write the `K` most probable classes",
 			Default: "1",
@@ -210,7 +210,7 @@ type scoreJob struct {
 	examples   int // rows; with --tile that of pictures, whose tiles are the data
 	schema     *predictions.Schema
 	parameters records.Parameters
-	intake     []*intake.Report      // the report of each network
+	probe      []*probe.Report       // the report of each network
 	whole      int                   // a run is resumed only after a multiple of this number of rows
 	shown      *scoreMontage         // nil without --montage
 	drawn      *mapWriter            // nil without --maps
@@ -365,7 +365,7 @@ func (job *scoreJob) openScoring(ctx context.Context) (err error) {
 	if job.estimate { // nothing is written, so nothing is checked
 		return nil
 	}
-	job.intake, err = job.CheckScored(ctx, job.engine, &job.Scoring, open.Shortened(images), how)
+	job.probe, err = job.CheckScored(ctx, job.engine, &job.Scoring, open.Shortened(images), how)
 	return err
 }
 
@@ -455,7 +455,7 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if job.GroupOf, err = promiseGroups(job.Ensemble.Guarantee, given.Report, examples); err != nil {
+	if job.GroupOf, err = guaranteeGroups(job.Ensemble.Guarantee, given.Report, examples); err != nil {
 		return err
 	}
 	if job.scorer, err = ensemble.NewScorer(ctx, job.engine, job.Scoring); err != nil {
@@ -493,7 +493,7 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	}
 	job.summary.Settled = job.Settled
 	if t := job.scorer.Task(); !job.Ensemble.Guarantee.Empty() {
-		job.Logf("promise: %s", job.Ensemble.Guarantee.Promises(t))
+		job.Logf("guarantee: %s", job.Ensemble.Guarantee.Guarantees(t))
 		job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, t, job.schema.Columns, job.GroupOf)
 	}
 	if job.shown != nil {
@@ -504,7 +504,7 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 		}
 	}
 	job.whole = 1
-	for _, r := range job.intake {
+	for _, r := range job.probe {
 		job.whole = max(job.whole, r.BatchSize)
 	}
 	job.parameters, err = job.scorer.Parameters(console.Producer())

@@ -55,13 +55,13 @@ func (job *scoreJob) scoreOutputs(ctx context.Context) error {
 	if job.Data, err = job.OpenScored(ctx, how, job.data, opened[0]); err != nil {
 		return err
 	}
-	_, err = job.CheckIntake(ctx, job.engine, open.Intake{
+	_, err = job.CheckInputs(ctx, job.engine, open.Probe{
 		Networks:   opened,
 		Data:       job.Data,
 		Path:       open.Shortened(job.data),
 		SkipErrors: job.SkipErrors,
 		Scored:     true,
-		Trained:    job.Ensemble.Components[0].Intake,
+		Trained:    job.Ensemble.Components[0].Probe,
 		Preprocess: job.reading.Preprocess,
 	})
 	if err != nil {

@@ -241,7 +241,7 @@ func (job *scoreJob) scoreRecords(ctx context.Context, rows *records.File) error
 	beside := job.about()
 	beside.Errors = rows.Errors()
 	beside.Fill(job.summary)
-	beside.Runs = tally.Of(ctx).Counts()
+	beside.Runs = tally.From(ctx).Counts()
 	meta, err := writeSidecar(beside, job.output.Path)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ example is settled. It writes a copy of the ensemble with that rule. Use data th
    swagwrap settle -o settled.safetensors ensemble.safetensors val/
    swagwrap score -o predictions.csv settled.safetensors images/
 
-The rule keeps a promise: with 95 % confidence, the NLL is expected to rise by at most 0.0005 nats. 99.9 % of the decisions are
+The rule keeps a guarantee: with 95 % confidence, the NLL is expected to rise by at most 0.0005 nats. 99.9 % of the decisions are
 expected to be those of all members. --within changes both. "Expected" means: if all members are right about their
 probabilities. Labels are not needed, and choose nothing. If there are labels, the output also bounds the rise of their NLL.
 
@@ -49,7 +49,7 @@ probabilities. Labels are not needed, and choose nothing. If there are labels, t
 type settleOptions struct {
 	scored
 	output flags.OutputOptions
-	within ensemble.StoppingPromise
+	within ensemble.StoppingGuarantee
 	seed   uint64
 }
 
@@ -57,10 +57,10 @@ func (o *settleOptions) rows() flags.Table {
 	return flags.Join(flags.Output(&o.output), flags.Table{
 		flags.Parsed(flags.Row{
 			Name: "within",
-			Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal " +
+			Usage: "the guarantee: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal " +
 				"decisions",
-			Preset: promiseText(settling.Usual),
-		}, &o.within, parsePromise),
+			Preset: guaranteeText(settling.Usual),
+		}, &o.within, parseGuarantee),
 		flags.Labels(&o.reading.Labels),
 		flags.OutputName(&o.members.Network),
 		flags.Seed(flags.Row{Usage: "`SEED` of the folds"}, &o.seed),
@@ -71,7 +71,7 @@ func (o *settleOptions) rows() flags.Table {
 	}, flags.Data(&o.reading, &o.members.Network), flags.Runtime(&o.runtime))
 }
 
-func promiseText(p ensemble.StoppingPromise) string {
+func guaranteeText(p ensemble.StoppingGuarantee) string {
 	return fmt.Sprintf("%g,%s%%", p.NLL, strconv.FormatFloat(100*p.Decisions, 'g', 6, 64))
 }
 
@@ -79,22 +79,22 @@ func promiseText(p ensemble.StoppingPromise) string {
 const leastNats = 1e-9
 
 // parsePromise parses the value of --within.
-func parsePromise(s string) (ensemble.StoppingPromise, error) {
+func parseGuarantee(s string) (ensemble.StoppingGuarantee, error) {
 	nll, share, ok := strings.Cut(s, ",")
 	share, percent := strings.CutSuffix(strings.TrimSpace(share), "%")
 	if !ok || !percent {
-		return ensemble.StoppingPromise{}, fmt.Errorf("%q: want an increase of the NLL and a share of decisions, such as %s", s,
-			promiseText(settling.Usual))
+		return ensemble.StoppingGuarantee{}, fmt.Errorf("%q: want an increase of the NLL and a share of decisions, such as %s", s,
+			guaranteeText(settling.Usual))
 	}
 	p, err := word.Real(nll, leastNats, 1)
 	if err != nil {
-		return ensemble.StoppingPromise{}, fmt.Errorf("%w nats, such as %s", err, promiseText(settling.Usual))
+		return ensemble.StoppingGuarantee{}, fmt.Errorf("%w nats, such as %s", err, guaranteeText(settling.Usual))
 	}
 	of, err := word.Real(share, 1, 100)
 	if err != nil {
-		return ensemble.StoppingPromise{}, fmt.Errorf("%w %% of decisions, such as %s", err, promiseText(settling.Usual))
+		return ensemble.StoppingGuarantee{}, fmt.Errorf("%w %% of decisions, such as %s", err, guaranteeText(settling.Usual))
 	}
-	return ensemble.StoppingPromise{NLL: p, Decisions: of / 100}, nil
+	return ensemble.StoppingGuarantee{NLL: p, Decisions: of / 100}, nil
 }
 
 func (o *settleOptions) settle(ctx context.Context) error {
@@ -112,8 +112,8 @@ func (o *settleOptions) settle(ctx context.Context) error {
 		return err
 	}
 	if !job.Ensemble.Guarantee.Empty() {
-		return console.BadInput(fmt.Errorf("%s: promises something of predictions by all its members", job.ensemble),
-			"settle first, and choose the promise on predictions of the settled ensemble")
+		return console.BadInput(fmt.Errorf("%s: guarantees something of predictions by all its members", job.ensemble),
+			"settle first, and choose the guarantee on predictions of the settled ensemble")
 	}
 	if task.Scoreless(job.Ensemble.Card.Task) {
 		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(job.ensemble))
@@ -130,13 +130,13 @@ func (o *settleOptions) settle(ctx context.Context) error {
 	}
 	bar := o.Progress(ctx, "settle", int64(job.runs()))
 	r, err := (&settling.Study{
-		Scoring: job.Scoring,
-		Promise: o.within,
-		Data:    open.Shortened(o.data),
-		Seed:    o.seed,
+		Scoring:   job.Scoring,
+		Guarantee: o.within,
+		Data:      open.Shortened(o.data),
+		Seed:      o.seed,
 	}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
-	if r != nil && err != nil { // what could be promised
+	if r != nil && err != nil { // what could be guaranteed
 		err = cmp.Or(o.showTables(r.Section().Table()), err)
 	}
 	if err != nil {
@@ -162,7 +162,7 @@ func settledHint(err error) error {
 	const all = "score the ensemble as sample wrote it: all members run"
 	switch {
 	case errors.Is(err, settling.ErrBroken):
-		return console.BadInput(err, "promise less: --within 0.002,99.5%", all)
+		return console.BadInput(err, "guarantee less: --within 0.002,99.5%", all)
 	case errors.Is(err, settling.ErrNone):
 		return console.BadInput(err, all)
 	case errors.Is(err, settling.ErrTooFew):

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // TestWorkersAndShards: 1 thread and 8 give the same bytes, and so do images that are scored in 64 parts, whose rows are
@@ -16,15 +16,15 @@ import (
 func TestWorkersAndShards(t *testing.T) {
 	t.Parallel()
 	const shards = 64
-	each := promise.Figure(4, 64)
+	each := reliability.Figure(4, 64)
 	dir := t.TempDir()
 	pictures, e := filepath.Join(dir, "pictures"), pictureEnsemble(t, dir, 3)
 	writePictures(t, pictures, shards*each)
 	score := func(name string, args ...string) [][]byte {
 		path := filepath.Join(dir, name)
 		args = slices.Concat([]string{"score", "-q", "--probs", "--keep-members", "-o", path}, args)
-		if code, said := program(t, args...); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, said)
+		if code, printed := program(t, args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, printed)
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {

@@ -88,14 +88,14 @@ func (s signaled) stopped(t *testing.T, at stop, signal syscall.Signal, whole []
 	t.Helper()
 	c, path := s.command(t), filepath.Join(t.TempDir(), "steps")
 	c.Env = append(c.Env, stepsVariable+"="+path)
-	said, err := at.strike(c, signal)
+	printed, err := at.strike(c, signal)
 	if err != nil {
 		t.Fatal(err)
 	}
 	code, left := c.ProcessState.ExitCode(), s.left(t)
-	ended := code == 128+int(signal) && strings.HasPrefix(said, "error: stopped by signal: ") && !strings.Contains(said, givenUp) && len(left) == 0
+	ended := code == 128+int(signal) && strings.HasPrefix(printed, "error: stopped by signal: ") && !strings.Contains(printed, givenUp) && len(left) == 0
 	if late := code == 0 && whole != nil && slices.Equal(left, whole); !ended && !late {
-		t.Errorf("%s, %v at %v: exit code %d, files %q: %s", s.args[0], signal, at, code, left, said)
+		t.Errorf("%s, %v at %v: exit code %d, files %q: %s", s.args[0], signal, at, code, left, printed)
 	}
 	all := readSteps(t, path)
 	if i := all.index(stop{released, 1}); ended && i >= 0 && all[i:].count(step.Computed) > 2 { // what both cores were at
@@ -116,10 +116,10 @@ func TestPatience(t *testing.T) {
 	for wait, signals := range map[string][]os.Signal{"1ms": {syscall.SIGTERM}, "1h": {syscall.SIGTERM, syscall.SIGINT}} {
 		c := s.command(t)
 		c.Env = append(c.Env, stuckVariable+"="+wait)
-		var said bytes.Buffer
-		c.Stderr = &said
+		var printed bytes.Buffer
+		c.Stderr = &printed
 		if there, err := (stop{step.Wrote, 1}).start(c); !there || err != nil {
-			t.Fatalf("%v, %v: %s", c.ProcessState, err, &said)
+			t.Fatalf("%v, %v: %s", c.ProcessState, err, &printed)
 		}
 		for _, signal := range signals {
 			if err := c.Process.Signal(signal); err != nil {
@@ -129,8 +129,8 @@ func TestPatience(t *testing.T) {
 		c.Wait()
 		code := c.ProcessState.ExitCode()
 		first := slices.ContainsFunc(signals, func(s os.Signal) bool { return code == 128+int(s.(syscall.Signal)) }) // of two at once either may be the first
-		if left := s.left(t); !first || !strings.Contains(said.String(), givenUp) || len(left) > 0 {
-			t.Errorf("after %v: exit code %d, files %q: %s", signals, code, left, &said)
+		if left := s.left(t); !first || !strings.Contains(printed.String(), givenUp) || len(left) > 0 {
+			t.Errorf("after %v: exit code %d, files %q: %s", signals, code, left, &printed)
 		}
 	}
 }

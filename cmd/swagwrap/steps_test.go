@@ -104,7 +104,7 @@ func (s stop) start(c *exec.Cmd) (there bool, err error) {
 
 // strike sends a command a signal at the stop, and waits for its end. It fails if the command does not come to the stop. It
 // returns what the command writes to standard error.
-func (s stop) strike(c *exec.Cmd, signal os.Signal) (said string, err error) {
+func (s stop) strike(c *exec.Cmd, signal os.Signal) (printed string, err error) {
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
 	there, err := s.start(c)
@@ -135,8 +135,8 @@ func stepsOf(t *testing.T, c *exec.Cmd) (all steps) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "steps")
 	c.Env = append(c.Environ(), twoCores, stepsVariable+"="+path)
-	if said, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%q: %v: %s", c.Args, err, said)
+	if printed, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%q: %v: %s", c.Args, err, printed)
 	}
 	return readSteps(t, path)
 }

@@ -144,7 +144,7 @@ func (o *studyOptions) openPages() (*console.Pages, error) {
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says.
 func (o *studyOptions) startStudy(ctx context.Context, in *open.Study, how swag.SampleOptions, members int,
-	data open.Intake) (run sharedRun, err error) {
+	data open.Probe) (run sharedRun, err error) {
 	engine, err := o.Engine(o.Runtime)
 	if err != nil {
 		return run, err

@@ -84,7 +84,7 @@ func (a *app) tell(path string, s *summary.Summary) error {
 			a.Logf("%s", line)
 		}
 		if w != "" {
-			a.Warnf("the promise is void for this data: it holds only for examples like those that chose it")
+			a.Warnf("the guarantee is void for this data: it holds only for examples like those that chose it")
 		}
 	}
 	if s.Failed > 0 {
@@ -106,7 +106,7 @@ func (job *scoreJob) about() *summary.Sidecar {
 		Program:     console.Producer(),
 		Command:     os.Args,
 		Provider:    job.engine.Provider().String(),
-		Intake:      job.intake,
+		Probe:       job.probe,
 		Ensemble:    ensemble.Reference{Path: job.ensemble, ID: e.ID},
 		Components:  e.Components,
 		Sampling:    e.Sampling,

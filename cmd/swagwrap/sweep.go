@@ -102,7 +102,7 @@ func (o *sweepOptions) rows() flags.Table {
 			Name:  "all-test",
 			Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data",
 		}, &o.allTest),
-		flags.Whole(flags.Row{
+		flags.Integer(flags.Row{
 			Name:   "samples",
 			Usage:  "score `N` test examples, chosen by the seed",
 			Preset: "all",
@@ -155,7 +155,7 @@ func (o *sweepOptions) sweep(ctx context.Context) error {
 		return console.Usagef("choose on another text: --val FILE",
 			"%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
 	}
-	run, err := o.startStudy(ctx, in, s.Sampling(), estimate, open.Intake{Data: s.Test, Path: o.args[1], Labelled: true})
+	run, err := o.startStudy(ctx, in, s.Sampling(), estimate, open.Probe{Data: s.Test, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func sweepMembers(s string) (int, error) {
 	if s == "auto" {
 		return 0, nil
 	}
-	n, err := word.Whole(s, 1, swag.MaxMembers-1)
+	n, err := word.Integer(s, 1, swag.MaxMembers-1)
 	if err != nil {
 		err = fmt.Errorf("%w, or auto", err)
 	}

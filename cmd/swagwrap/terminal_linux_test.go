@@ -34,8 +34,8 @@ func onTerminal(t *testing.T, args ...string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(executable(t, t.TempDir()), args...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = terminal, &said
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = terminal, &printed
 	shown := make(chan string)
 	go func() {
 		var all bytes.Buffer
@@ -45,7 +45,7 @@ func onTerminal(t *testing.T, args ...string) string {
 	err = cmd.Run()
 	terminal.Close()
 	if err != nil {
-		t.Fatalf("%q: %v: %s", args, err, &said)
+		t.Fatalf("%q: %v: %s", args, err, &printed)
 	}
 	return strings.ReplaceAll(<-shown, "\r\n", "\n")
 }

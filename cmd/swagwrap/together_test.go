@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/kind"
 )
 
@@ -46,8 +46,8 @@ func TestTogether(t *testing.T) {
 		{"score", "-q", "--probs", "-o", at("val.csv"), at("e.safetensors"), images},
 		{"score", "-q", "--part", "0/1", "-o", at("parts.csv"), at("e.safetensors"), images},
 	} {
-		if code, said := program(t, args...); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, said)
+		if code, printed := program(t, args...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", args, code, printed)
 		}
 	}
 	val, err := os.ReadFile(at("val.csv"))
@@ -75,8 +75,8 @@ func TestTogether(t *testing.T) {
 		if err := errors.Join(os.RemoveAll(out), os.Mkdir(out, 0o777)); err != nil {
 			t.Fatal(err)
 		}
-		if said, err := exec.Command(exe, args...).CombinedOutput(); err != nil { // as below: its pages have the command in them
-			t.Fatalf("%q: %v: %s", args, err, said)
+		if printed, err := exec.Command(exe, args...).CombinedOutput(); err != nil { // as below: its pages have the command in them
+			t.Fatalf("%q: %v: %s", args, err, printed)
 		}
 		whole := files(t, out)
 		if len(whole) < 2 {
@@ -87,7 +87,7 @@ func TestTogether(t *testing.T) {
 		for _, b := range whole {
 			largest = max(largest, len(b))
 		}
-		limits := promise.Figure(2, 40)
+		limits := reliability.Figure(2, 40)
 		for i := range limits {
 			blocks := (largest - margin) / blockSize * i / max(1, limits-1)
 			for k, before := range []map[string][]byte{nil, old(whole)} {
@@ -105,9 +105,9 @@ func TestTogether(t *testing.T) {
 					}
 				}
 				cmd := exec.Command("sh", slices.Concat([]string{"-c", `ulimit -f "$0" && exec "$@"`, strconv.Itoa(blocks), exe}, limited)...)
-				said, _ := cmd.CombinedOutput()
-				if code := cmd.ProcessState.ExitCode(); code != 75 || strings.Count(string(said), "error: ") != 1 {
-					t.Errorf("%s, %d blocks: exit code %d: %s", args[0], blocks, code, said)
+				printed, _ := cmd.CombinedOutput()
+				if code := cmd.ProcessState.ExitCode(); code != 75 || strings.Count(string(printed), "error: ") != 1 {
+					t.Errorf("%s, %d blocks: exit code %d: %s", args[0], blocks, code, printed)
 				}
 				if left := files(t, out); !maps.EqualFunc(left, before, bytes.Equal) {
 					t.Errorf("%s, %d blocks: files %q, want %q as they were", args[0], blocks, slices.Sorted(maps.Keys(left)), slices.Sorted(maps.Keys(before)))

@@ -363,7 +363,7 @@ func (t *trial) step(words []string) error {
 	t.Logf("")
 	t.Logf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, named...)...))
 	env := *t.Env
-	if len(t.ran) > 2 { // fit and compare have said what there is to say
+	if len(t.ran) > 2 { // fit and compare have printed all there is
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
 	a := newApp(&env, func() {})

@@ -44,8 +44,8 @@ func (r *tries) whole(t *testing.T) []byte {
 	}
 	check := exec.Command("sha256sum", "--check", "--quiet", "files.sha256")
 	check.Dir = filepath.Join(r.dir, "out")
-	if said, err := check.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, said)
+	if printed, err := check.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, printed)
 	}
 	for _, name := range []string{"posterior.safetensors", "ensemble.onnx", "report.html", "NEXT.md", "commands.sh", "table.txt", "figures.json"} {
 		if _, err := os.Stat(filepath.Join(check.Dir, name)); err != nil {
@@ -67,7 +67,7 @@ func TestTryTogether(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		codes := map[int]int{}
 		var runs []*exec.Cmd
-		var said []string
+		var printed []string
 		for range 6 {
 			c := r.command("-q", fmt.Sprintf("--force=%v", force))
 			c.Stderr = new(bytes.Buffer)
@@ -79,11 +79,11 @@ func TestTryTogether(t *testing.T) {
 		for _, c := range runs {
 			c.Wait()
 			codes[c.ProcessState.ExitCode()]++
-			said = append(said, fmt.Sprint(c.Stderr))
+			printed = append(printed, fmt.Sprint(c.Stderr))
 		}
 		r.whole(t)
 		if sum := codes[0] + codes[75] + codes[64]; sum != 6 || codes[0] == 0 || !force && codes[0] != 1 || force && codes[64] > 0 {
-			t.Errorf("force %v: exit codes %v: %q", force, codes, said)
+			t.Errorf("force %v: exit codes %v: %q", force, codes, printed)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestTryTogether(t *testing.T) {
 func TestTryStopped(t *testing.T) {
 	t.Parallel()
 	r := newTries(t)
-	if said, err := r.command().CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if printed, err := r.command().CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, printed)
 	}
 	want := r.whole(t)
 	const steps = 4 // fit, compare, sample, export
@@ -124,8 +124,8 @@ func TestTryStopped(t *testing.T) {
 				}
 			} else {
 				next := r.command("--force", "--state-dict", "none") // it ends at its first step
-				if said, _ := next.CombinedOutput(); next.ProcessState.ExitCode() != 64 {
-					t.Fatalf("%s", said)
+				if printed, _ := next.CombinedOutput(); next.ProcessState.ExitCode() != 64 {
+					t.Fatalf("%s", printed)
 				}
 			}
 			if got := r.whole(t); !bytes.Equal(got, want) {
@@ -133,8 +133,8 @@ func TestTryStopped(t *testing.T) {
 			}
 		}
 	}
-	if said, err := r.command("--force").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, said)
+	if printed, err := r.command("--force").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, printed)
 	}
 	r.whole(t)
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // A family is a task with a posterior, an ensemble and data of that task.
@@ -28,11 +28,11 @@ func (f *family) at(name string) string { return filepath.Join(f.dir, name) }
 // ok runs a command that must end with a code.
 func (f *family) ends(code int, args ...string) string {
 	f.t.Helper()
-	got, said := program(f.t, args...)
+	got, printed := program(f.t, args...)
 	if got != code {
-		f.t.Fatalf("%s: %q: exit code %d, want %d: %s", f.task, args, got, code, said)
+		f.t.Fatalf("%s: %q: exit code %d, want %d: %s", f.task, args, got, code, printed)
 	}
-	return said
+	return printed
 }
 
 func (f *family) write(name, text string) string {
@@ -65,7 +65,7 @@ var recommends = regexp.MustCompile(`--temperature|--noise-std [0-9]|swagwrap ca
 // Nothing recommends the fit, and nothing stores it. With every commit some faults are checked, and all of them every night.
 func (f *family) check(what string, test, val []string) {
 	f.t.Helper()
-	if promise.Figure(0, 1) == 0 && !slices.Contains([]string{"one wrong", "all right", "2 rows"}, what) {
+	if reliability.Figure(0, 1) == 0 && !slices.Contains([]string{"one wrong", "all right", "2 rows"}, what) {
 		return
 	}
 	in := func(args ...string) []string { return slices.Concat(args, f.more) }
@@ -77,10 +77,10 @@ func (f *family) check(what string, test, val []string) {
 	if len(test) > 1 {
 		study = slices.Concat([]string{"--labels", test[1]}, study)
 	}
-	shown := func(said string, args ...string) {
+	shown := func(printed string, args ...string) {
 		f.t.Helper()
-		if !strings.Contains(said, "not determined: ") || recommends.MatchString(said) {
-			f.t.Errorf("%s, %s: %q: %s", f.task, what, args[0], said)
+		if !strings.Contains(printed, "not determined: ") || recommends.MatchString(printed) {
+			f.t.Errorf("%s, %s: %q: %s", f.task, what, args[0], printed)
 		}
 	}
 	tuned := f.at("tuned.json")
@@ -131,15 +131,15 @@ func (f *family) check(what string, test, val []string) {
 			args = append(slices.Clone(fit), "--method", m)
 		}
 		one := regexp.MustCompile(`\d row.? for 2 folds, want at least 2`)
-		code, said := program(f.t, append(args, "--force", "-o", f.at("c.json"))...)
-		if code != 0 && !one.MatchString(said) {
-			f.t.Errorf("%s, %s: %q: exit code %d: %s", f.task, what, args, code, said)
+		code, printed := program(f.t, append(args, "--force", "-o", f.at("c.json"))...)
+		if code != 0 && !one.MatchString(printed) {
+			f.t.Errorf("%s, %s: %q: exit code %d: %s", f.task, what, args, code, printed)
 		} else if code == 0 {
-			shown(said, args...)
+			shown(printed, args...)
 		}
-		said = f.ends(65, append(args, "--ensemble", f.at("e"), "-o", f.at("calibrated"+extension))...)
-		if !strings.Contains(said, "not determined") && !one.MatchString(said) {
-			f.t.Errorf("%s, %s: %q: %s", f.task, what, args, said)
+		printed = f.ends(65, append(args, "--ensemble", f.at("e"), "-o", f.at("calibrated"+extension))...)
+		if !strings.Contains(printed, "not determined") && !one.MatchString(printed) {
+			f.t.Errorf("%s, %s: %q: %s", f.task, what, args, printed)
 		}
 	}
 	f.tries(what, test, val)
@@ -154,10 +154,10 @@ func (f *family) tries(what string, test, val []string) {
 	if err := os.RemoveAll(folder); err != nil {
 		f.t.Fatal(err)
 	}
-	said := f.ends(0, "try", "-n", "3", "--task", f.task, "-o", folder, "--val", val[0], filepath.Join("testdata", "table-1.onnx"), filepath.Join("testdata", "table-2.onnx"), test[0])
+	printed := f.ends(0, "try", "-n", "3", "--task", f.task, "-o", folder, "--val", val[0], filepath.Join("testdata", "table-1.onnx"), filepath.Join("testdata", "table-2.onnx"), test[0])
 	next, err := os.ReadFile(filepath.Join(folder, "NEXT.md"))
-	if err != nil || recommends.MatchString(string(next)) || recommends.MatchString(said) || !strings.Contains(string(next), "not determined") {
-		f.t.Errorf("%s, %s: try: %v, %s, %s", f.task, what, err, next, said)
+	if err != nil || recommends.MatchString(string(next)) || recommends.MatchString(printed) || !strings.Contains(string(next), "not determined") {
+		f.t.Errorf("%s, %s: try: %v, %s, %s", f.task, what, err, next, printed)
 	}
 	if made, _ := filepath.Glob(filepath.Join(folder, "calibrated*")); made != nil {
 		f.t.Errorf("%s, %s: try made %q", f.task, what, made)

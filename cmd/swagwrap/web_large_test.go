@@ -29,10 +29,10 @@ const given = FILES, frame = document.querySelector("iframe"), bad = [];
 const post = (path, body) => fetch(path, { method: "POST", body });
 try {
   frame.src = "index.html";
-  await new Promise((done) => (frame.onload = done));
+  await new Guarantee((done) => (frame.onload = done));
   const page = frame.contentDocument, inside = frame.contentWindow;
   inside.addEventListener("securitypolicyviolation", (e) => bad.push(e.violatedDirective + " " + e.blockedURI));
-  const until = async (ready) => { while (!ready()) await new Promise((done) => setTimeout(done, 50)); };
+  const until = async (ready) => { while (!ready()) await new Guarantee((done) => setTimeout(done, 50)); };
   const network = (await (await fetch("page.json")).json()).network, digests = Boolean(network.picture);
   if (digests) { // what the network takes, to the bit
     await import("/wasm_exec.js");
@@ -53,7 +53,7 @@ try {
     await until(() => all.length > before && page.getElementById("busy").textContent === "");
     const card = all[0], shown = (results[name] = { error: card.querySelector(".error")?.textContent ?? "", text: card.innerText, values: {} });
     for (const d of card.querySelectorAll("details")) d.open = true;
-    await new Promise((done) => setTimeout(done, 20));
+    await new Guarantee((done) => setTimeout(done, 20));
     for (const e of card.querySelectorAll("[data-of]")) shown.values[e.dataset.of] = e.title;
     const taken = digests && networkInputs.picture(new Uint8Array(bytes)).tensors;
     if (taken) shown.digest = [...new Uint8Array(await crypto.subtle.digest("SHA-256", taken[0].data))].map((b) => b.toString(16).padStart(2, "0")).join("");
@@ -105,14 +105,14 @@ func inWeb(t *testing.T, folder string, files []string) map[string]seenResult {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	var said struct {
+	var printed struct {
 		Failure string
 		Results map[string]seenResult
 		Bad     []string
 	}
 	select {
 	case body := <-done:
-		if err := json.Unmarshal(body, &said); err != nil {
+		if err := json.Unmarshal(body, &printed); err != nil {
 			t.Fatal(err)
 		}
 		cmd.Process.Kill()
@@ -120,10 +120,10 @@ func inWeb(t *testing.T, folder string, files []string) map[string]seenResult {
 	case err := <-ended:
 		t.Fatalf("%s ended: %v", cmd.Path, err)
 	}
-	if said.Failure != "" || len(said.Bad) > 0 || len(said.Results) != len(given) {
-		t.Fatalf("%s: %q, against the policy %q, %d of %d results", folder, said.Failure, said.Bad, len(said.Results), len(given))
+	if printed.Failure != "" || len(printed.Bad) > 0 || len(printed.Results) != len(given) {
+		t.Fatalf("%s: %q, against the policy %q, %d of %d results", folder, printed.Failure, printed.Bad, len(printed.Results), len(given))
 	}
-	return said.Results
+	return printed.Results
 }
 
 // webRows reads a CSV file by the base name of its paths.
@@ -149,13 +149,13 @@ var webColumns = regexp.MustCompile(`^((p|probability|mean|std|aleatoric_std|epi
 
 // A webCase is an ensemble whose page is tried.
 type webCase struct {
-	name     string
-	fit      []string
-	sample   []string
-	promise  []string // for calibrate
-	known    string   // labelled data for calibrate
-	files    []string
-	tolerate float64 // largest difference of a number; no less than 1e-6 of an entropy
+	name      string
+	fit       []string
+	sample    []string
+	guarantee []string // for calibrate
+	known     string   // labelled data for calibrate
+	files     []string
+	tolerate  float64 // largest difference of a number; no less than 1e-6 of an entropy
 }
 
 // A page shows the rows of score: pictures of every format, resized and cropped, and tables, for all tasks, with sets, intervals and
@@ -167,8 +167,8 @@ func TestWeb(t *testing.T) {
 	few := fewImages(t, filepath.Join(fixtures, "mnist"), 100)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	if code, said := runs(t, "setup", "--provider", "web"); code != 0 {
-		t.Fatal(said)
+	if code, printed := runs(t, "setup", "--provider", "web"); code != 0 {
+		t.Fatal(printed)
 	}
 	pictures, err := filepath.Glob(filepath.Join(fixtures, "images", "files", "*.*"))
 	if err != nil || len(pictures) < 100 {
@@ -219,7 +219,7 @@ func TestWeb(t *testing.T) {
 	fit := func(task string, networks []string, flags ...string) []string {
 		return slices.Concat([]string{"--task", task}, flags, networks)
 	}
-	endings := absolute(t, "..", "..", "internal", "infer", "intake", "testdata")
+	suffixes := absolute(t, "..", "..", "internal", "infer", "intake", "testdata")
 	const columns, tiny = "--columns=age,bmi,bp", "--preprocess=resize-size=4 input-size=4 mean=0.5 std=0.25"
 	coverage, keep := []string{"--coverage", "80%"}, []string{"--bn", "keep"}
 	for _, tt := range []webCase{
@@ -233,7 +233,7 @@ func TestWeb(t *testing.T) {
 		{"numbers-pictures", fit("regression", pair(data, "four-classes"), tiny, "--targets", "head=log-variance mean=20,5 std=3,1"), keep, nil, "", some, 1e-5},
 		{"table", fit("classes", pair(data, "table"), columns), nil, coverage, known["class"], tables, 1e-6},
 		{"answers", fit("classes", pair(data, "table"), columns), nil, []string{"--threshold", "risk=0.7"}, known["class"], tables[:1], 1e-6},
-		{"binary", fit("binary", pair(endings, "binary"), "--columns=bp,age,bmi,site,more,most", "--output-name", "logit"), nil, []string{"--threshold", "f1"}, "", nil, 1e-6},
+		{"binary", fit("binary", pair(suffixes, "binary"), "--columns=bp,age,bmi,site,more,most", "--output-name", "logit"), nil, []string{"--threshold", "f1"}, "", nil, 1e-6},
 		{"labels", fit("labels", pair(data, "table"), columns), nil, coverage, known["labels"], tables[:1], 1e-6},
 		{"regression", fit("regression", pair(data, "table"), columns, "--targets", "head=log-variance mean=20 std=3"), nil, coverage, known["target"], tables[:1], 1e-5},
 		{"numbers", fit("regression", pair(data, "table"), columns, "--targets", "head=none mean=20,5 std=3,1"), nil, coverage, known["both"], tables[:1], 1e-5},
@@ -256,7 +256,7 @@ func TestWeb(t *testing.T) {
 }
 
 // runs runs the program.
-func runs(t *testing.T, args ...string) (code int, said string) {
+func runs(t *testing.T, args ...string) (code int, printed string) {
 	t.Helper()
 	var out strings.Builder
 	code = run(t.Context(), append([]string{"swagwrap"}, args...), &out, &out)
@@ -268,16 +268,16 @@ func (tt webCase) try(t *testing.T, dir string) {
 	at := func(name string) string { return filepath.Join(dir, tt.name+name) }
 	does := func(args ...string) {
 		t.Helper()
-		if code, said := runs(t, args...); code != 0 {
-			t.Fatalf("%q …: %d\n%s", args[:min(9, len(args))], code, said)
+		if code, printed := runs(t, args...); code != 0 {
+			t.Fatalf("%q …: %d\n%s", args[:min(9, len(args))], code, printed)
 		}
 	}
 	e := at(".safetensors")
 	does(append([]string{"fit", "-q", "-o", at(".p.safetensors")}, tt.fit...)...)
 	does(slices.Concat([]string{"sample", "-q", "-n", "5", "-o", e}, tt.sample, []string{at(".p.safetensors")})...)
-	if tt.promise != nil {
+	if tt.guarantee != nil {
 		does("score", "-q", "-o", at(".known.npz"), e, tt.known)
-		does(slices.Concat([]string{"calibrate", "-q", "-o", at(".promise.safetensors"), "--ensemble", e}, tt.promise, []string{at(".known.npz")})...)
+		does(slices.Concat([]string{"calibrate", "-q", "-o", at(".promise.safetensors"), "--ensemble", e}, tt.guarantee, []string{at(".known.npz")})...)
 		e = at(".promise.safetensors")
 	}
 	does("export", "-q", "--web", at(""), e)
@@ -290,8 +290,8 @@ func (tt webCase) try(t *testing.T, dir string) {
 	refused := 0
 	score := []string{"score", "-q", "--probs", "--on-error", "skip", "-o", at(".rows.csv"), "--force", e}
 	if page.Network.Picture != nil {
-		if code, said := runs(t, append(score, tt.files...)...); code != 0 && code != 3 {
-			t.Fatal(said)
+		if code, printed := runs(t, append(score, tt.files...)...); code != 0 && code != 3 {
+			t.Fatal(printed)
 		}
 		want := webRows(t, readFile(t, at(".rows.csv")))
 		for _, path := range tt.files {
@@ -317,11 +317,11 @@ func (tt webCase) try(t *testing.T, dir string) {
 		for _, path := range tt.files {
 			name := filepath.Base(path)
 			see := shown[name]
-			code, said := runs(t, append(score, path)...)
+			code, printed := runs(t, append(score, path)...)
 			if code != 0 || see.Error != "" {
 				refused++
-				if see.Error == "" || !strings.Contains(said, strings.TrimPrefix(see.Error, name+": ")) {
-					t.Errorf("%s says %q, want %d, %s", name, see.Error, code, said)
+				if see.Error == "" || !strings.Contains(printed, strings.TrimPrefix(see.Error, name+": ")) {
+					t.Errorf("%s says %q, want %d, %s", name, see.Error, code, printed)
 				}
 				continue
 			}

@@ -31,11 +31,11 @@ type rule struct {
 
 var (
 	none   = []string{}
-	public = []string{"weights", "weights/statefile", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels", "calibrate/sets"}
+	public = []string{"weights", "weights/statefile", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/multilabel", "calibrate/sets"}
 	// Each package may import those before it.
-	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text"}
+	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/target", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/guarantee", "internal/records"})
-	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
+	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/probe", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	// What computes numbers knows no tables, figures and texts.
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
 	runs    = append(slices.Clone(numbers), "internal/report", "internal/report/plot", "internal/report/text")
@@ -64,7 +64,7 @@ var rules = map[string]rule{
 	"calibrate/regression": {own: []string{"internal/word", "calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/expect":     {own: []string{"internal/splitmix"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/sets":       {own: none, third: none, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
-	"calibrate/labels":     {own: []string{"calibrate", "calibrate/detect"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate/multilabel": {own: []string{"calibrate", "calibrate/detect"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
 	"internal/word":                 {own: none, third: none, pure: true},
 	"internal/setting":              {own: none, third: none, pure: true},
@@ -77,9 +77,9 @@ var rules = map[string]rule{
 	"internal/ort":                  {own: []string{"internal/setting", "onnxio", "weights", "internal/file", "internal/memory", "internal/tempfile"}},
 	"internal/packages":             {own: []string{"internal/tempfile"}, third: none, pure: true},
 	"internal/csvsafe":              {own: none, third: none, pure: true},
-	"internal/truth":                {own: []string{"internal/setting"}, third: none, pure: true},
+	"internal/target":               {own: []string{"internal/setting"}, third: none, pure: true},
 	"internal/file":                 {own: none, third: none, pure: true},
-	"internal/numpy":                {own: []string{"internal/truth", "internal/file", "weights"}, third: none, pure: true},
+	"internal/numpy":                {own: []string{"internal/target", "internal/file", "weights"}, third: none, pure: true},
 	"internal/names":                {own: []string{"internal/setting", "internal/numpy", "internal/word"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/picture/jpeg":         {own: none, third: none, pure: true},
 	"internal/picture":              {own: []string{"internal/word", "internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
@@ -88,25 +88,25 @@ var rules = map[string]rule{
 	"internal/preprocess":           {own: []string{"internal/setting", "internal/word", "internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset/fileorder":    {own: []string{"internal/setting", "internal/word"}, third: none, pure: true},
 	"internal/dataset/filelist":     {own: []string{"internal/setting", "internal/file", "internal/dataset/fileorder", "internal/dataset/table"}, third: none},
-	"internal/dataset/listing":      {own: []string{"internal/setting", "internal/truth", "internal/names", "internal/dataset/filelist", "internal/dataset/fileorder", "internal/dataset/table", "internal/file", "internal/memory", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
+	"internal/dataset/listing":      {own: []string{"internal/setting", "internal/target", "internal/names", "internal/dataset/filelist", "internal/dataset/fileorder", "internal/dataset/table", "internal/file", "internal/memory", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
 	"internal/dataset/groups":       {own: []string{"internal/dataset/keys", "internal/dataset/table"}},
 	"internal/dataset/keys":         {own: []string{"internal/names", "internal/dataset/fileorder", "internal/dataset/listing", "internal/dataset/table"}},
-	"internal/dataset/masks":        {own: []string{"internal/setting", "internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/truth"}, third: none},
+	"internal/dataset/masks":        {own: []string{"internal/setting", "internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/target"}, third: none},
 	"internal/dataset/table":        {own: []string{"weights", "internal/names", "internal/dataset/fileorder", "internal/file", "internal/csvsafe", "internal/tempfile"}},
 	"internal/dataset/text":         {own: []string{"internal/word"}, third: none, pure: true},
 	"internal/tokenizer/pattern":    {third: none, pure: true},
 	"internal/tokenizer":            {own: []string{"internal/dataset/text", "internal/tokenizer/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
-	"internal/dataset":              {own: []string{"internal/setting", "weights", "internal/names", "internal/word", "internal/truth", "internal/dataset/fileorder", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/memory", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
-	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels"}, pure: true},
-	"internal/guarantee":            {own: []string{"internal/setting", "internal/truth", "internal/task", "calibrate", "calibrate/sets", "onnxio/fused"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
-	"internal/predictions":          {own: []string{"calibrate", "internal/setting", "internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
+	"internal/dataset":              {own: []string{"internal/setting", "weights", "internal/names", "internal/word", "internal/target", "internal/dataset/fileorder", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/memory", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
+	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/target", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/multilabel"}, pure: true},
+	"internal/guarantee":            {own: []string{"internal/setting", "internal/target", "internal/task", "calibrate", "calibrate/sets", "onnxio/fused"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
+	"internal/predictions":          {own: []string{"calibrate", "internal/setting", "internal/dataset/table", "internal/target", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
 	"internal/records":              {own: []string{"weights", "internal/file", "internal/step"}, third: none, pure: true},
 	"internal/infer/store":          {own: []string{"internal/file", "internal/step", "internal/tempfile", "internal/records"}, third: none, pure: true},
 	"internal/infer":                {own: append(slices.Clone(models), "internal/infer/store")},
-	"internal/infer/intake":         {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/splitmix")},
-	"internal/infer/rounding":       {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/splitmix")},
-	"internal/infer/batchnorm":      {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding")},
-	"fixtures/infertest":            {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm")},
+	"internal/infer/probe":          {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/splitmix")},
+	"internal/infer/rounding":       {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/probe", "internal/splitmix")},
+	"internal/infer/batchnorm":      {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/probe", "internal/infer/rounding")},
+	"fixtures/infertest":            {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/probe", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":             {own: files},
 	"internal/statedict":            {own: append(slices.Clone(files), "internal/ensemble", "weights/statefile")},
 	"internal/webpage/inputs":       {own: []string{"weights", "internal/dataset/table", "internal/file", "internal/picture", "internal/preprocess"}, pure: true},
@@ -120,7 +120,7 @@ var rules = map[string]rule{
 	"internal/montage":              {own: []string{"internal/report/text", "internal/task"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/reference":            {own: []string{"internal/numpy", "internal/ort", "internal/setting", "internal/tally", "onnxio", "weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}},
 	"internal/study":                {own: runs},
-	"internal/study/shift":          {own: []string{"internal/corrupt", "internal/word", "internal/dataset", "internal/memory", "internal/picture", "internal/splitmix", "internal/truth"}, pure: true},
+	"internal/study/shift":          {own: []string{"internal/corrupt", "internal/word", "internal/dataset", "internal/memory", "internal/picture", "internal/splitmix", "internal/target"}, pure: true},
 	"internal/study/compare":        {own: append(slices.Clone(numbers), "internal/study")},
 	"internal/study/compare/show":   {own: append(slices.Clone(tables), "internal/study/compare")},
 	"internal/study/diagnosis":      {own: tables},
@@ -135,8 +135,8 @@ var rules = map[string]rule{
 	"internal/arch":                 {own: none},
 	"fixtures/mnist":                {own: none, third: none, pure: true},
 	"fixtures/testfile":             {own: none, third: []string{"github.com/google/go-cmp"}, pure: true},
-	"fixtures/promise":              {own: none, third: none, pure: true},
-	"fixtures/promise/forge":        {own: []string{"weights", "fixtures/promise"}, third: none, pure: true},
+	"fixtures/reliability":          {own: none, third: none, pure: true},
+	"fixtures/reliability/forge":    {own: []string{"weights", "fixtures/reliability"}, third: none, pure: true},
 	"fixtures/screen":               {own: []string{"internal/report", "internal/study"}},
 	"cmd/swagwrap/internal/flags":   {own: append(slices.Clone(opened), "internal/tokenizer", "cmd/swagwrap/internal/console")},
 	"cmd/swagwrap/internal/console": {own: append(slices.Clone(opened), "internal/tokenizer", "internal/step", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
@@ -304,7 +304,7 @@ func TestViolations(t *testing.T) {
 		{"bnupdate", []string{module + "/internal/ort"}, "the arrow points up"},
 		{"calibrate", []string{"gonum.org/v1/gonum/stat"}, ""},
 		{"calibrate", []string{"io/fs"}, "forbidden here"},
-		{"calibrate", []string{module + "/calibrate/labels"}, "the arrow points up"},
+		{"calibrate", []string{module + "/calibrate/multilabel"}, "the arrow points up"},
 		{"calibrate/regression", []string{module + "/calibrate", "os"}, "forbidden here"},
 		{"internal/ort", []string{binding, module + "/onnxio"}, ""},
 		{"internal/ort", []string{cli + "/v2"}, "only programs may"},

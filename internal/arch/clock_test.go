@@ -25,7 +25,7 @@ var clocked = map[string]string{
 }
 
 // No test depends on the clock. A busy machine would make it fail without a fault. A test stops a process at a step
-// (package internal/step), counts, or measures what other programs do not change (package fixtures/promise).
+// (package internal/step), counts, or measures what other programs do not change (package fixtures/reliability).
 func TestNoClock(t *testing.T) {
 	forbidden := map[string][]string{
 		"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer"},

@@ -41,7 +41,7 @@ var sizes = map[string]string{
 	// They are no memory.
 	"internal/ort/checkup.go memoryAtHand":           "is a unit",
 	"internal/hub/figures.go maxFigures":             "limits the text of a comparison, which is read whole once",
-	"internal/predictions/read.go isLabel":           "is the largest label",
+	"internal/predictions/read.go classNumbers":      "is the largest label",
 	"internal/study/shift/documents.go listed":       "is part of a seed",
 	"internal/study/shift/tokens.go damageTokens":    "is part of a seed",
 	"swag/normal.go zigUnit":                         "scales a random number",

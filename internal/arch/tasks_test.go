@@ -16,16 +16,16 @@ var asked = map[string]struct {
 	reason string
 }{
 	// The layout of an array or of a graph is not that of outcomes.
-	"internal/infer/carried.go":    {1, "two halves of a window are compared along the output's axis"},
-	"internal/infer/intake/run.go": {1, "the scores of a position are read along the output's axis, before there is a task"},
-	"internal/statedict/apply.go":  {1, "the lines of PyTorch name the output's axis, and no network runs"},
-	"internal/ensemble/fused.go":   {1, "the nodes of a joint model read scores along the output's axis"},
-	"internal/open/fit.go":         {1, "the card keeps the axis of scores"},
+	"internal/infer/stateful.go":  {1, "two halves of a window are compared along the output's axis"},
+	"internal/infer/probe/run.go": {1, "the scores of a position are read along the output's axis, before there is a task"},
+	"internal/statedict/apply.go": {1, "the lines of PyTorch name the output's axis, and no network runs"},
+	"internal/ensemble/fused.go":  {1, "the nodes of a joint model read scores along the output's axis"},
+	"internal/open/fit.go":        {1, "the card keeps the axis of scores"},
 
 	// Words, not questions.
-	"internal/infer/intake/few.go": {1, "it asks what decided the form: By has the word labels too"},
-	"internal/open/data.go":        {1, "the hint names the task of language models"},
-	"cmd/swagwrap/calibrate.go":    {1, "a flag lists the tasks"},
+	"internal/infer/probe/few.go": {1, "it asks what decided the form: By has the word labels too"},
+	"internal/open/data.go":       {1, "the hint names the task of language models"},
+	"cmd/swagwrap/calibrate.go":   {1, "a flag lists the tasks"},
 
 	"internal/open/study.go": {1, "other images may have labels of another kind, unless a class is one number"},
 	"internal/hub/hub.go":    {1, "the Hub names two labels for one logit, also where no network has run"},
@@ -35,7 +35,7 @@ var asked = map[string]struct {
 // asked.
 func TestTasksAreNotAsked(t *testing.T) {
 	name := `"(classes|binary|labels|regression)"`
-	question := regexp.MustCompile(`(==|!=) ` + name + `|` + name + ` (==|!=)|case ` + name + `|\.Labels (==|!=) truth\.` +
+	question := regexp.MustCompile(`(==|!=) ` + name + `|` + name + ` (==|!=)|case ` + name + `|\.Labels (==|!=) target\.` +
 		`|\.Axis\(\)|\bNextToken\b|\b[iI]sText\(\)`)
 	root, found := os.DirFS("../.."), map[string]int{}
 	for _, top := range []string{"internal", "cmd"} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 const (
@@ -192,7 +192,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, spec string) {
 		var p Pipeline
 		var err error
-		promise.Heap(t, len(spec), func() { p, err = Parse(spec) })
+		reliability.Heap(t, len(spec), func() { p, err = Parse(spec) })
 		if err != nil {
 			return
 		}

@@ -62,7 +62,7 @@ var swagAdapted = &Method{
 		return w.adapted(ctx, w.swagOf, func(ctx context.Context, f func(k int, parameters weights.Vector, source []float32) error) error {
 			n, how := w.Runs[0].Network, w.swag()
 			return infer.EachMember(ctx, w.run.Memory(), n.Posterior, how, 0, w.Members, func(k int, parameters weights.Vector) error {
-				r, err := batchnorm.Recompute(ctx, w.run, n, parameters, w.BatchNorm.Of(n, swag.SampleOptions{
+				r, err := batchnorm.Recompute(ctx, w.run, n, parameters, w.BatchNorm.ForMember(n, swag.SampleOptions{
 					Seed:       how.Seed,
 					Scale:      how.Scale,
 					Covariance: how.Covariance,

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -42,7 +42,7 @@ func TestGoldenMethods(t *testing.T) {
 	test, val := infertest.Digits(t, "test.npz"), infertest.Digits(t, "val.npz")
 	// only scalings need validation data
 	asked := []string{baseline.SGD, baseline.StaleSWA, baseline.SWAG, baseline.SWAGDiag, baseline.SGDEnsemble}
-	in.Asked = asked[:promise.Figure(3, len(asked))]
+	in.Asked = asked[:reliability.Figure(3, len(asked))]
 	all, notes := predicted(t, infertest.Run(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
 	wanted := len(in.Asked) + 2
 	in.Asked = []string{baseline.SWA, baseline.SWATemp}

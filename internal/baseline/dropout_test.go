@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -18,7 +18,7 @@ import (
 // The average of MC dropout is that over all masks. It is the same in every run and for any number of workers.
 func TestDropout(t *testing.T) {
 	t.Parallel()
-	passes := promise.Figure(300, 1500)
+	passes := reliability.Figure(300, 1500)
 	in, targets := tiny(t, "training")
 	in.Asked, in.Members = []string{baseline.Dropout}, passes
 	rt := infertest.Runtime(t)

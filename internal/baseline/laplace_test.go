@@ -122,7 +122,7 @@ func TestLaplaceDraws(t *testing.T) {
 // Each image has its own draw of a member, so that one unlucky draw does not affect all images.
 func TestLaplacePool(t *testing.T) {
 	t.Parallel()
-	binary, err := task.Of("binary", task.OutputSpec{Count: 1})
+	binary, err := task.New("binary", task.OutputSpec{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

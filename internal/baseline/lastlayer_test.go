@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -20,7 +20,7 @@ type noise struct{ shape []int64 }
 
 func (d noise) Len() int                  { return 40 }
 func (d noise) Shape() []int64            { return d.shape }
-func (d noise) Labels() truth.Truth       { return truth.Truth{} }
+func (d noise) Labels() target.Target     { return target.Target{} }
 func (d noise) ClassNames() []string      { return nil }
 func (d noise) Name(i int) string         { return fmt.Sprint("noise ", i) }
 func (d noise) Sources() []dataset.Source { return nil }

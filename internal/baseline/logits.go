@@ -10,9 +10,9 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Logits holds log-probabilities and labels of the labelled positions of examples in a temporary file, 4 bytes for each
@@ -54,7 +54,7 @@ func NewLogits(examples int) (*Logits, error) {
 func (l *Logits) Close() { l.file.Close() }
 
 // Add appends the labelled positions of an example, whose outcome is given. It fails for a task without a temperature.
-func (l *Logits) Add(t task.Task, outcome []float64, label truth.Truth) error {
+func (l *Logits) Add(t task.Task, outcome []float64, label target.Target) error {
 	var failed error
 	l.every = SampleEvery(t, l.examples)
 	label = l.sample(label)
@@ -76,17 +76,17 @@ func (l *Logits) Add(t task.Task, outcome []float64, label truth.Truth) error {
 }
 
 // sample returns the labels of every k-th labelled position.
-func (l *Logits) sample(label truth.Truth) truth.Truth {
+func (l *Logits) sample(label target.Target) target.Target {
 	if l.every == 1 {
 		return label
 	}
 	label.Classes = slices.Clone(label.Classes)
 	for p, class := range label.Classes {
-		if class == truth.Unknown {
+		if class == target.Unknown {
 			continue
 		}
 		if l.seen%l.every != 0 {
-			label.Classes[p] = truth.Unknown
+			label.Classes[p] = target.Unknown
 		}
 		l.seen++
 	}

@@ -6,15 +6,15 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Above a size, a temperature is fitted to every k-th token of a of. It differs from that of all tokens by what its
 // standard error says.
 func TestTemperatureOfSample(t *testing.T) {
 	const examples, tokens, words, every = 6, 200, 5, 4
-	of, err := task.Of(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: tokens, Sides: [3]int{tokens}})
+	of, err := task.New(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: tokens, Sides: [3]int{tokens}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,11 +26,11 @@ func TestTemperatureOfSample(t *testing.T) {
 		}
 		defer rows.Close()
 		for range examples {
-			scores, label := make([]float32, tokens*words), truth.Truth{Positions: tokens, Classes: make([]int, tokens)}
+			scores, label := make([]float32, tokens*words), target.Target{Positions: tokens, Classes: make([]int, tokens)}
 			for p := range tokens {
 				label.Classes[p] = r.IntN(words)
 				if p%20 == 3 {
-					label.Classes[p] = truth.Unknown
+					label.Classes[p] = target.Unknown
 				}
 				for c := range words {
 					scores[p*words+c] = float32(2 * r.NormFloat64())

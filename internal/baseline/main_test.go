@@ -9,8 +9,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 func TestMain(m *testing.M) { infertest.Main(m) }
@@ -51,7 +51,7 @@ func same(a, b *infer.Sums) bool {
 }
 
 // metrics returns the main metrics of outcomes by their keys.
-func metrics(t *testing.T, x task.Task, outcomes []float64, labels truth.Truth) map[string]float64 {
+func metrics(t *testing.T, x task.Task, outcomes []float64, labels target.Target) map[string]float64 {
 	t.Helper()
 	e, err := task.Evaluate(x, outcomes, labels, task.EvaluateOptions{MainOnly: true})
 	if err != nil {

@@ -3,13 +3,13 @@ package baseline
 import (
 	"context"
 
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // recalibrated returns the methods with other calibrations of classes than a temperature.
 func recalibrated(of func(task.Calibrator) *Method) (list []*Method) {
-	for _, c := range task.Methods(truth.Classes)[1:] {
+	for _, c := range task.Methods(target.Classes)[1:] {
 		m := of(c)
 		m.Fits, m.Scores, m.Outcomes, m.Cost = true, true, true, shared(oneNetwork)
 		m.Full = c.Unlisted // each candidate of the advice adds noise to the choice

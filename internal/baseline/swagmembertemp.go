@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // swagMemberTemp is SWAG with a temperature before the average, Σ_m softmax(log p_m / T) / S. All members have the same
@@ -98,7 +98,7 @@ func (w *work) fitMembers(ctx context.Context, t task.Task, members []*Group) (*
 
 // judgeMembers notes why some rows do not determine the temperature of members: for the same reasons as one of their average.
 func (w *work) judgeMembers(
-	ctx context.Context, c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth,
+	ctx context.Context, c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels target.Target,
 ) error {
 	average, err := w.pooled(ctx, t, members, set, rows, c.With(1))
 	if err != nil {

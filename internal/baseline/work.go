@@ -295,7 +295,7 @@ func (w *work) swa(ctx context.Context, run int) (infer.Model, error) {
 	if err != nil {
 		return infer.Model{}, err
 	}
-	m, err := w.recomputed(ctx, n, "SWA", s.Vector(ctx, 0), w.BatchNorm.Of(n, swag.SampleOptions{}, 0))
+	m, err := w.recomputed(ctx, n, "SWA", s.Vector(ctx, 0), w.BatchNorm.ForMember(n, swag.SampleOptions{}, 0))
 	if err == nil && run == 0 {
 		w.average = &m
 	}

@@ -154,7 +154,7 @@ type random struct{ seed, n uint64 }
 // uniform returns a number in [0, 1).
 func (r *random) uniform() float64 {
 	r.n++
-	return float64(splitmix.At(r.seed, r.n-1)>>11) / (1 << 53)
+	return float64(splitmix.Nth(r.seed, r.n-1)>>11) / (1 << 53)
 }
 
 // below returns a number from 0 to n−1.

@@ -16,7 +16,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
@@ -223,7 +223,7 @@ func FuzzIce(f *testing.F) {
 			t.Fatal(err)
 		}
 		const memory = 16 << 20
-		promise.Heap(t, 64*len(photograph), func() {
+		reliability.Heap(t, 64*len(photograph), func() {
 			all, err := Ice(dir, memory)
 			if err == nil && (len(all) != 1 || len(all[0].Pix) != 3*all[0].W*all[0].H || len(all[0].Pix) > memory) {
 				t.Errorf("%d photographs, %d×%d", len(all), all[0].W, all[0].H)

@@ -74,7 +74,7 @@ func (x raster) bytes() picture.Picture {
 }
 
 // of returns a picture of 8 bits as numbers that Apply converts to the same bytes.
-func of(p picture.Picture) raster {
+func rasterOf(p picture.Picture) raster {
 	x := newRaster(p.W, p.H, p.C)
 	for i, v := range p.Pix {
 		x.v[i] = float64(v) / 255
@@ -97,7 +97,7 @@ func pixelate(x raster, s conditions) raster {
 			panic(fmt.Sprintf("corrupt: %v", err)) // sizes are at most those of a valid picture
 		}
 	}
-	return of(p)
+	return rasterOf(p)
 }
 
 // jpegCompression writes the picture as JPEG, and reads it again as Pillow does.
@@ -110,7 +110,7 @@ func jpegCompression(x raster, s conditions) raster {
 		if f, err = picture.Open(b.Bytes()); err == nil {
 			var p picture.Picture
 			if p, err = f.Decode(false); err == nil {
-				return of(p)
+				return rasterOf(p)
 			}
 		}
 	}

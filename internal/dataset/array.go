@@ -42,7 +42,7 @@ func openArray(path string, in *os.File, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	e := of(d)
+	e := examplesIn(d)
 	e.sources = []Source{{Path: path, SHA256: f.SHA256}}
 	labels := ""
 	if !opts.Unlabelled || opts.Labels != "" {
@@ -69,7 +69,7 @@ func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) (ke
 	}
 	key, err = f.Pick(numpy.Labels, imagesKey)
 	if err == nil && key != "" {
-		e.labels, err = f.ReadTruth(key, opts.Truth, opts.Positions, e.n, f.Path)
+		e.labels, err = f.ReadTargets(key, opts.Target, opts.Positions, e.n, f.Path)
 	}
 	return key, err
 }
@@ -95,7 +95,7 @@ func labelsSibling(path string) string {
 // whole returns the network's input if it is the only one and takes integers that are not pixels, such as token ids.
 // Otherwise it returns nil.
 func (o Options) whole() *Field {
-	if len(o.Fields) == 1 && (o.Fields[0].Whole() || o.Fields[0].Rows > 0) && o.Fields[0].Type != "uint8" {
+	if len(o.Fields) == 1 && (o.Fields[0].Integer() || o.Fields[0].Rows > 0) && o.Fields[0].Type != "uint8" {
 		return &o.Fields[0]
 	}
 	return nil
@@ -114,7 +114,7 @@ func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error
 		parts:    []Dataset{p},
 		examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.Known.Classes, asSeen: true, name: rowName(path)},
 	}
-	return d, d.add(0, path, of(p), opts.Fields)
+	return d, d.add(0, path, examplesIn(p), opts.Fields)
 }
 
 // rowName names the rows of the file at path.

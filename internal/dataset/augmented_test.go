@@ -153,8 +153,8 @@ func TestAugment(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if room, ok := Room(d); ok != (budget > 0) || room != int(budget)/(h*w*c) || !of(d).augmented || AsSeen(d) {
-					t.Errorf("%d bytes: room for %d, %v; augmented %v, as seen %v", budget, room, ok, of(d).augmented, AsSeen(d))
+				if room, ok := Room(d); ok != (budget > 0) || room != int(budget)/(h*w*c) || !examplesIn(d).augmented || AsSeen(d) {
+					t.Errorf("%d bytes: room for %d, %v; augmented %v, as seen %v", budget, room, ok, examplesIn(d).augmented, AsSeen(d))
 				}
 				if _, ok := d.(Bytes); ok {
 					t.Error("erased pictures have Pixels")
@@ -330,8 +330,8 @@ func TestAsSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !AsSeen(d) || of(d).augmented {
-			t.Errorf("%s: as seen %v, augmented %v", path, AsSeen(d), of(d).augmented)
+		if !AsSeen(d) || examplesIn(d).augmented {
+			t.Errorf("%s: as seen %v, augmented %v", path, AsSeen(d), examplesIn(d).augmented)
 		}
 		if _, ok := Room(d); ok {
 			t.Errorf("%s: a cache of what is in memory", path)
@@ -394,8 +394,8 @@ func TestAsSeen(t *testing.T) {
 		if err := with.Read(Floats(x), 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := plain.Read(Floats(y), 0); err != nil || !slices.Equal(x, y) || AsSeen(with) || !of(with).augmented {
-			t.Errorf("%s: %v; as seen %v, augmented %v", path, err, AsSeen(with), of(with).augmented)
+		if err := plain.Read(Floats(y), 0); err != nil || !slices.Equal(x, y) || AsSeen(with) || !examplesIn(with).augmented {
+			t.Errorf("%s: %v; as seen %v, augmented %v", path, err, AsSeen(with), examplesIn(with).augmented)
 		}
 	}
 }
@@ -423,8 +423,8 @@ func TestCacheOption(t *testing.T) {
 		if room, ok := Room(d); ok != tt.want || ok && room < 2 {
 			t.Errorf("%s, %s: room for %d, %v, want %v", tt.path, tt.spec, room, ok, tt.want)
 		}
-		if of(d).augmented != (tt.spec != "none") {
-			t.Errorf("%s, %s: augmented %v", tt.path, tt.spec, of(d).augmented)
+		if examplesIn(d).augmented != (tt.spec != "none") {
+			t.Errorf("%s, %s: augmented %v", tt.path, tt.spec, examplesIn(d).augmented)
 		}
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Bare returns the first example of d that has no label where others have one, and the number of such examples. Examples
 // with several positions have no label of their own, and are not counted.
 func Bare(d Dataset) (first, n int) {
-	e, labels := of(d), d.Labels()
+	e, labels := examplesIn(d), d.Labels()
 	if labels.Dense() {
 		return -1, 0
 	}
@@ -20,7 +20,7 @@ func Bare(d Dataset) (first, n int) {
 	for i := range labels.Len() {
 		one := labels.Part(i, i+1)
 		if (one.Classes != nil || numbers) && one.Known() || !numbers && slices.ContainsFunc(one.Values, func(v float64) bool {
-			return v != truth.Unknown
+			return v != target.Unknown
 		}) {
 			continue
 		}
@@ -37,8 +37,8 @@ func Bare(d Dataset) (first, n int) {
 }
 
 // noteBare notes how many examples have no label.
-func (e *examples) noteBare(d Dataset, kind truth.Kind) {
-	if kind == truth.Numbers {
+func (e *examples) noteBare(d Dataset, kind target.Kind) {
+	if kind == target.Numbers {
 		return // any number is a target
 	}
 	if first, n := Bare(d); n > 0 && n < d.Len() {

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Rows without names belong to examples by their place. These are all: the rows of an array of labels (byPlace), those of a table
@@ -22,7 +22,7 @@ import (
 // Keyed returns the examples of d, or its whole pictures, as package keys takes them. Their names are not known if d is a listing
 // that is read in parts.
 func Keyed(d Dataset) keys.Examples {
-	e := of(d)
+	e := examplesIn(d)
 	k := keys.Examples{Len: d.Len(), Name: d.Name, Doubt: e.orderDoubt}
 	if t, ok := d.(*Tiles); ok {
 		k.Len, k.Name = len(t.pictures), t.PictureName
@@ -41,7 +41,7 @@ func (e *examples) orderDoubt() *fileorder.Doubt {
 }
 
 // ByPlace fails if the rows of something without names belong to the examples of d, and the order of its files is not known.
-func ByPlace(d Dataset, with string) error { return of(d).byPlace(with) }
+func ByPlace(d Dataset, with string) error { return examplesIn(d).byPlace(with) }
 
 // byPlace fails if the order of the examples is not known. with has rows that belong to them.
 func (e *examples) byPlace(with string) error { return e.orderDoubt().ByPlace(with) }
@@ -56,7 +56,7 @@ func (d *record) together(isList []bool) error {
 	var list bool                 // the first part is a list
 	with := ""                    // the first part that no names match
 	for i, p := range d.parts {
-		e, here := of(p), fmt.Sprintf("input %q", d.fields[i].Name)
+		e, here := examplesIn(p), fmt.Sprintf("input %q", d.fields[i].Name)
 		if e.file == nil {
 			with = cmp.Or(with, here)
 			continue
@@ -86,7 +86,7 @@ func (d *record) together(isList []bool) error {
 // partDoubt returns the doubt about the files of one of the parts, or nil.
 func (d *record) partDoubt() *fileorder.Doubt {
 	for _, p := range d.parts {
-		if doubt := of(p).orderDoubt(); doubt != nil {
+		if doubt := examplesIn(p).orderDoubt(); doubt != nil {
 			return doubt
 		}
 	}
@@ -130,7 +130,7 @@ func (e *examples) readLabelTable(path string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	_, at, others, err := opts.Named.Find(t.Names, opts.Truth != truth.Classes)
+	_, at, others, err := opts.Named.Find(t.Names, opts.Target != target.Classes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -154,18 +154,18 @@ func (e *examples) readLabelTable(path string, opts Options) error {
 	for _, name := range text {
 		c := &table.Column{Name: name, Texts: make([]string, e.n)}
 		for i := range c.Texts {
-			row, _ := rows.Of(i, e.name(i))
+			row, _ := rows.Row(i, e.name(i))
 			c.Texts[i] = columns[name].Texts[row]
 		}
 		picked[name] = c
 	}
 	one := *t
 	one.Rows = e.n
-	labels, found, err := h.truth(&one, picked, opts)
+	labels, found, err := h.target(&one, picked, opts)
 	if err != nil {
 		return err
 	}
-	e.labels, e.apart = labels, true
+	e.labels, e.labelled = labels, true
 	e.sources = append(e.sources, Source{Path: path, SHA256: t.SHA256})
 	if found != nil {
 		e.resolved(found, opts, path)

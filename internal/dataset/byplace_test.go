@@ -340,7 +340,7 @@ func TestTablesOfFiles(t *testing.T) {
 		path := filepath.Join(dir, "rows.csv")
 		write(t, path, []byte("site\n"+strings.Repeat("A\n", namedFiles)))
 		_, err = groups.Parse(path+":site", Keyed(d))
-		if isKnown := of(d).orderDoubt() == nil; (err == nil) != isKnown {
+		if isKnown := examplesIn(d).orderDoubt() == nil; (err == nil) != isKnown {
 			t.Errorf("%s: the order is known: %v, and groups by row: %v", naming, isKnown, err)
 		}
 	}

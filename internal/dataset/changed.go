@@ -3,7 +3,7 @@ package dataset
 import (
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/picture"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Pictured reports whether d, or a field of it, holds 8-bit pictures that are not normalised yet, so that [Changed] can change
@@ -17,7 +17,7 @@ func pictured(d Dataset) Dataset {
 		parts = r.parts
 	}
 	for _, p := range parts {
-		if _, ok := p.(Bytes); ok && of(p).pictures != nil {
+		if _, ok := p.(Bytes); ok && examplesIn(p).pictures != nil {
 			return p
 		}
 	}
@@ -27,7 +27,7 @@ func pictured(d Dataset) Dataset {
 // PictureSize returns the size of the pictures that [Changed] changes.
 func PictureSize(d Dataset) (w, h int) {
 	d = pictured(d)
-	at := sides(*of(d).pictures, d.Shape())
+	at := sides(*examplesIn(d).pictures, d.Shape())
 	return int(at[1]), int(at[0])
 }
 
@@ -37,7 +37,7 @@ func PictureSize(d Dataset) (w, h int) {
 // values that encoding/json accepts. Other fields stay. Changed panics if d is not [Pictured]. Data with several fields must
 // come from [Picked].
 func Changed(d Dataset, kept *memory.Pool, change func(p picture.Picture, i int) picture.Picture, how ...any) Dataset {
-	own := *of(d)
+	own := *examplesIn(d)
 	own.n, own.labels, own.name, own.id = d.Len(), d.Labels(), d.Name, IDOf(ID(d), how...)
 	if v, ok := d.(*view); ok {
 		r := v.Dataset.(*record)
@@ -59,7 +59,7 @@ func Changed(d Dataset, kept *memory.Pool, change func(p picture.Picture, i int)
 		}
 		return out
 	}
-	b, s := d.(Bytes), of(d).pictures
+	b, s := d.(Bytes), examplesIn(d).pictures
 	size := sides(*s, own.shape)
 	own.cache = newCache(own.elems, kept, func(dst []byte, i int) ([]byte, error) {
 		err := b.Pixels(dst, i)
@@ -74,7 +74,7 @@ func Changed(d Dataset, kept *memory.Pool, change func(p picture.Picture, i int)
 // altered is a dataset whose values are changed.
 type altered struct {
 	Dataset
-	labels truth.Truth
+	labels target.Target
 	alter  func(v Values, i int)
 	length func(field, i int) int
 	id     string
@@ -82,7 +82,7 @@ type altered struct {
 
 // Altered returns d with other labels, and with the values of each example altered before they reach the network.
 // length replaces [Length]; it may be nil. how is as for [Changed].
-func Altered(d Dataset, labels truth.Truth, alter func(v Values, i int), length func(field, i int) int, how ...any) Dataset {
+func Altered(d Dataset, labels target.Target, alter func(v Values, i int), length func(field, i int) int, how ...any) Dataset {
 	if length == nil {
 		length = func(field, i int) int { return Length(d, field, i) }
 	}
@@ -97,8 +97,8 @@ func (d *altered) Read(dst Values, i int) error {
 	return err
 }
 
-func (d *altered) Labels() truth.Truth     { return d.labels }
-func (d *altered) common() *examples       { return of(d.Dataset) }
+func (d *altered) Labels() target.Target   { return d.labels }
+func (d *altered) common() *examples       { return examplesIn(d.Dataset) }
 func (d *altered) Fields() []Field         { return Fields(d.Dataset) }
 func (d *altered) Length(field, i int) int { return d.length(field, i) }
 func (d *altered) ID() string              { return d.id }

@@ -52,8 +52,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Dataset is a finite list of examples of one shape, with or without labels.
@@ -63,9 +63,9 @@ type Dataset interface {
 	// Shape returns the shape of one example without the batch dimension. For images it is [3 224 224], or [224 224 3]
 	// if the network takes channels last. The caller must not change it.
 	Shape() []int64
-	// Labels returns the true values of all examples: classes, or the kind that [Options].Truth selects. The caller
+	// Labels returns the true values of all examples: classes, or the kind that [Options].Target selects. The caller
 	// must not change them.
-	Labels() truth.Truth
+	Labels() target.Target
 	// ClassNames returns the name of every class, or nil if the names are unknown. The caller must not change them.
 	ClassNames() []string
 	// Name returns the name of example i in output rows: "test.npz[17]", "val/cat/1.jpg", "shard-000.tar/0001.jpg".
@@ -109,13 +109,13 @@ type Options struct {
 	// labels of an .npz file from that file. For an IDX file named *images-idx3* it takes the sibling *labels-idx1*, if
 	// there is one. For images it takes them from class folders, lists and tars. Otherwise there are no labels.
 	Labels string
-	// Truth is the kind of the labels. For the kinds labels and numbers, a list has a column for each label. Its header
+	// Target is the kind of the labels. For the kinds labels and numbers, a list has a column for each label. Its header
 	// names them. Without such names, they are all columns after the path. A tar has them in the .cls file or as
 	// "label" in the .json file, separated by spaces or commas. Class folders cannot have them.
-	Truth truth.Kind
+	Target target.Kind
 	// Positions says how labels are stored if examples have several positions, such as pixels; nil otherwise. Pictures
 	// then have a folder of masks as Labels; see package masks.
-	Positions *truth.Positions
+	Positions *target.Positions
 	// Tiling, if its Size is not 0, cuts image files into tiles, which are then the examples: see [Tiles].
 	Tiling Tiling
 	// Original keeps the sizes of image files and their masks from before they are resized: see [OriginalSize].
@@ -197,16 +197,16 @@ func (o Options) preprocess() (preprocess.Settings, error) {
 func Open(inputs []string, opts Options) (Dataset, error) {
 	if opts.Positions != nil {
 		own := *opts.Positions
-		own.White = &truth.White{}
+		own.White = &target.White{}
 		opts.Positions = &own
 	}
 	d, err := openAny(inputs, opts)
 	if err == nil {
-		of(d).identify(opts)
-		of(d).lookAtLabels(allLabels(d), opts)
-		of(d).noteBare(d, opts.Truth)
+		examplesIn(d).identify(opts)
+		examplesIn(d).lookAtLabels(allLabels(d), opts)
+		examplesIn(d).noteBare(d, opts.Target)
 		if _, isText := CutOf(d); !isText {
-			of(d).padding = findPadding(opts.Fields, opts)
+			examplesIn(d).padding = findPadding(opts.Fields, opts)
 		}
 	}
 	return d, err
@@ -256,21 +256,22 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 
 // examples holds the common fields of the datasets in this package.
 type examples struct {
-	n           int
-	shape       []int64
-	elems       int     // product of shape
-	size        Size    // of an example
-	fields      []Field // nil for a network with one input
-	said        any     // the Options for a table, for the ID; or nil
-	labels      truth.Truth
-	classNames  []string
-	sources     []Source
-	apart       bool // the last source has the labels
-	id          string
-	name        func(i int) string
-	augmented   bool
-	asSeen      bool                                  // the values reach the network unchanged
-	decoded     []bool                                // for each field: it comes from image files, or from uint8 arrays that are normalised
+	n             int
+	shape         []int64
+	elems         int     // product of shape
+	size          Size    // of an example
+	fields        []Field // nil for a network with one input
+	chosenOptions any     // the Options for a table, for the ID; or nil
+	labels        target.Target
+	classNames    []string
+	sources       []Source
+	labelled      bool // the last source has the labels
+	id            string
+	name          func(i int) string
+	augmented     bool
+	asSeen        bool // the values reach the network unchanged
+	// for each field: it comes from image files, or from uint8 arrays that are normalised
+	decoded     []bool
 	cache       *cache                                // of pixels; nil without one
 	original    func(i int) (h, w int, err error)     // see [OriginalSize]; nil if nobody asked
 	loaded      *listing.Partial                      // the listing whose rows are partly loaded; or nil
@@ -287,12 +288,12 @@ type examples struct {
 	told        told                                  // what names became numbers, and what was left out
 }
 
-func (e *examples) Len() int             { return e.n }
-func (e *examples) Shape() []int64       { return e.shape }
-func (e *examples) Fields() []Field      { return e.fields }
-func (e *examples) Labels() truth.Truth  { return e.labels }
-func (e *examples) ClassNames() []string { return e.classNames }
-func (e *examples) Name(i int) string    { return e.name(i) }
+func (e *examples) Len() int              { return e.n }
+func (e *examples) Shape() []int64        { return e.shape }
+func (e *examples) Fields() []Field       { return e.fields }
+func (e *examples) Labels() target.Target { return e.labels }
+func (e *examples) ClassNames() []string  { return e.classNames }
+func (e *examples) Name(i int) string     { return e.name(i) }
 
 // Sources returns what the examples were read from. A file that gets its name later has that name.
 func (e *examples) Sources() []Source {
@@ -320,14 +321,14 @@ func (e *examples) readLabels(path, beside, of string, opts Options) error {
 	if err := e.byPlace(path); err != nil {
 		return err
 	}
-	labels, sum, err := numpy.OpenTruth(path, beside, opts.Truth, opts.Positions, e.n, of)
-	e.apart = true
+	labels, sum, err := numpy.OpenTargets(path, beside, opts.Target, opts.Positions, e.n, of)
+	e.labelled = true
 	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})
 	return err
 }
 
 // checkLabels fails if a label has no name. It accepts all labels if there are no names.
-func checkLabels(labels truth.Truth, names []string, path string) error {
+func checkLabels(labels target.Target, names []string, path string) error {
 	if i := slices.IndexFunc(labels.Classes, func(v int) bool { return v >= len(names) }); names != nil && i >= 0 {
 		return fmt.Errorf("%s: label %d is %d, and there are %d class names", path, i, labels.Classes[i], len(names))
 	}
@@ -345,7 +346,7 @@ func (e *examples) check(have Size, i int) {
 }
 
 // of returns the examples of a dataset that Open returned, or empty ones for other datasets.
-func of(d Dataset) *examples {
+func examplesIn(d Dataset) *examples {
 	if c, ok := d.(interface{ common() *examples }); ok {
 		return c.common()
 	}
@@ -354,19 +355,19 @@ func of(d Dataset) *examples {
 
 // AsSeen reports whether the values of a dataset that [Open] returned reach the network unchanged. With several inputs
 // it reports this for those that take images.
-func AsSeen(d Dataset) bool { return of(d).asSeen }
+func AsSeen(d Dataset) bool { return examplesIn(d).asSeen }
 
 // Decoded reports whether a field of a dataset that [Open] returned comes from image files or normalised uint8 arrays.
 // field is 0 if there is only one input.
 func Decoded(d Dataset, field int) bool {
-	e := of(d)
+	e := examplesIn(d)
 	return field < len(e.decoded) && e.decoded[field]
 }
 
 // Room returns the largest number of images in the cache of a dataset that [Open] returned. Other caches of the same
 // pool may take some of this room. ok is false if the dataset has no cache.
 func Room(d Dataset) (images int, ok bool) {
-	c := of(d).cache
+	c := examplesIn(d).cache
 	if c == nil {
 		return 0, false
 	}

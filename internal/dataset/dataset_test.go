@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -307,7 +307,7 @@ func FuzzArray(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		promise.Heap(t, 25*len(b)+1<<18, func() { // what is packed may be a hundred times its size
+		reliability.Heap(t, 25*len(b)+1<<18, func() { // what is packed may be a hundred times its size
 			in, err := os.Open(path)
 			if err != nil {
 				t.Fatal(err)

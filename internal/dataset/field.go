@@ -24,15 +24,15 @@ type Field struct {
 // takes says which numbers the input takes.
 func (f Field) takes() table.Input { return table.Input{Name: f.Name, Type: f.Type, Rows: f.Rows} }
 
-// Whole reports whether the input takes only integers.
-func (f Field) Whole() bool { return f.takes().Whole() }
+// Integer reports whether the input takes only integers.
+func (f Field) Integer() bool { return f.takes().Integer() }
 
 // Limits returns the smallest and the largest integer that the input takes, limited to the range of int64.
 func (f Field) Limits() (least, most int64) { return f.takes().Limits() }
 
 // Ints reports whether the values of the field are integers in [Values]. Those of a uint8 field are floats, because
 // they may be pictures.
-func (f Field) Ints() bool { return f.Whole() && f.Type != "uint8" }
+func (f Field) Ints() bool { return f.Integer() && f.Type != "uint8" }
 
 // Elements returns the number of values of an example, or 0 if a dimension is open.
 func (f Field) Elements() int {

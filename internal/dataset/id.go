@@ -40,7 +40,7 @@ func (e *examples) ID() string { return e.id }
 // identify computes the ID.
 func (e *examples) identify(opts Options) {
 	sources := e.sources
-	if e.apart {
+	if e.labelled {
 		sources = sources[:len(sources)-1]
 	}
 	var sums []string
@@ -51,8 +51,8 @@ func (e *examples) identify(opts Options) {
 	if e.fields != nil {
 		what = append(what, e.fields)
 	}
-	if e.said != nil {
-		what = append(what, e.said)
+	if e.chosenOptions != nil {
+		what = append(what, e.chosenOptions)
 	}
 	e.id = identity(what)
 }

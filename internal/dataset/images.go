@@ -36,7 +36,7 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 		if known := l.ClassNames(); known != nil && reading.Known == nil {
 			reading.Known, reading.From = known, l.Inputs()[0].Path
 		}
-		if e.labels, found, err = l.Truth(opts.Truth, reading); err != nil {
+		if e.labels, found, err = l.Target(opts.Target, reading); err != nil {
 			return nil, err
 		}
 		e.resolved(found, opts, l.Inputs()[0].Path)
@@ -73,7 +73,7 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 // listing returns the options that apply to listing the inputs.
 func (o Options) listing() listing.Options {
 	return listing.Options{
-		Truth:      o.Truth,
+		Target:     o.Target,
 		Classes:    o.reading(),
 		Targets:    o.targets(),
 		Columns:    o.Named,
@@ -149,7 +149,7 @@ func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Ex
 	}
 	info, err := os.Stat(of)
 	pictures := masks.Pictures{Len: e.n, Open: at, Whole: err == nil && info.IsDir(), Transform: p.Image, Decoder: decoder}
-	labels, sum, err := masks.Open(opts.Labels, opts.Truth, *opts.Positions, pictures)
+	labels, sum, err := masks.Open(opts.Labels, opts.Target, *opts.Positions, pictures)
 	e.labels, e.sources = labels, append(e.sources, Source{Path: opts.Labels, Kind: "masks", SHA256: sum, Files: e.n})
 	return err
 }

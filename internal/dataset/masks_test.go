@@ -14,7 +14,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // writePicture writes an image to a file, as PNG or JPEG.
@@ -59,9 +59,9 @@ func grey(i int) image.Image {
 	return m
 }
 
-func openMasked(images, masks string, p preprocess.Settings, kind truth.Kind) (Dataset, error) {
+func openMasked(images, masks string, p preprocess.Settings, kind target.Kind) (Dataset, error) {
 	ignore := 255
-	return Open([]string{images}, Options{Labels: masks, Truth: kind, Positions: &truth.Positions{Width: 1, Ignore: &ignore}, Shape: []int64{3, -1, -1}, Preprocess: p})
+	return Open([]string{images}, Options{Labels: masks, Target: kind, Positions: &target.Positions{Width: 1, Ignore: &ignore}, Shape: []int64{3, -1, -1}, Preprocess: p})
 }
 
 func plain(w, h int) preprocess.Settings {
@@ -73,7 +73,7 @@ func TestMasks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"%d.png", "%d_mask.png"} {
 		images, masks := masked(t, 3, name, grey)
-		d, err := openMasked(images, masks, plain(6, 4), truth.Classes)
+		d, err := openMasked(images, masks, plain(6, 4), target.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestMasks(t *testing.T) {
 			t.Fatalf("labels of %d examples", n)
 		}
 		one, err := d.Labels().Load(2)
-		if err != nil || one.Positions != 24 || !slices.Equal(one.Classes[:8], []int{truth.Unknown, 21, 22, 23, 24, 25, 20, 21}) {
+		if err != nil || one.Positions != 24 || !slices.Equal(one.Classes[:8], []int{target.Unknown, 21, 22, 23, 24, 25, 20, 21}) {
 			t.Errorf("%s: %v, %v", name, one.Classes, err)
 		}
 		if part := Part(d, 1, 3).Labels(); part.Len() != 2 || !slices.Equal(part.At(1).Classes, one.Classes) {
@@ -103,7 +103,7 @@ func TestMaskFormats(t *testing.T) {
 		want int // at pixel 1
 	}{{palette, 2}, {wide, 300}} {
 		images, masks := masked(t, 1, "%d.png", func(int) image.Image { return tt.mask })
-		d, err := openMasked(images, masks, plain(6, 4), truth.Classes)
+		d, err := openMasked(images, masks, plain(6, 4), target.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestMaskFormats(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(masks, "a", "0.npy"), depth, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openMasked(images, masks, plain(6, 4), truth.Numbers)
+	d, err := openMasked(images, masks, plain(6, 4), target.Numbers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestMasksAreTransformed(t *testing.T) {
 	t.Parallel()
 	images, masks := masked(t, 1, "%d.png", grey)
 	half := preprocess.Settings{Image: preprocess.Transform{CropMode: preprocess.Squash, InputSize: [2]int{2, 3}}}
-	d, err := openMasked(images, masks, half, truth.Classes)
+	d, err := openMasked(images, masks, half, target.Classes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,11 +141,11 @@ func TestMasksAreTransformed(t *testing.T) {
 		t.Errorf("half the size: %v, %v", one.Classes, err)
 	}
 	border := preprocess.Settings{Image: preprocess.Transform{CropMode: preprocess.Squash, InputSize: [2]int{8, 12}, CropPct: 2}}
-	if d, err = openMasked(images, masks, border, truth.Classes); err != nil {
+	if d, err = openMasked(images, masks, border, target.Classes); err != nil {
 		t.Fatal(err)
 	}
 	one, err := d.Labels().Load(0)
-	if err != nil || one.Classes[0] != truth.Unknown || one.Classes[2*12+4] != 1 || one.Classes[11*8-1] != truth.Unknown {
+	if err != nil || one.Classes[0] != target.Unknown || one.Classes[2*12+4] != 1 || one.Classes[11*8-1] != target.Unknown {
 		t.Errorf("with a border: %v, %v", one.Classes, err)
 	}
 }
@@ -175,7 +175,7 @@ func TestWrongMasks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d, err := openMasked(images, masks, plain(6, 4), truth.Classes)
+		d, err := openMasked(images, masks, plain(6, 4), target.Classes)
 		if err == nil {
 			_, err = d.Labels().Load(0)
 		}

@@ -15,14 +15,18 @@ type told struct {
 }
 
 // Names returns what the files of d call things: classes, columns of inputs, columns of labels.
-func Names(d Dataset) names.Known { return of(d).told.names.Clone() }
+func Names(d Dataset) names.Known { return examplesIn(d).told.names.Clone() }
 
 // Notes returns the rules by which names in d became numbers, and what was left out of its files. Doubts are warnings.
-func Notes(d Dataset) (notes, doubts []string) { return of(d).told.notes, of(d).told.doubts }
+func Notes(d Dataset) (notes, doubts []string) {
+	return examplesIn(d).told.notes, examplesIn(d).told.doubts
+}
 
 // Note adds a note to those of d, which [Open] returned. Doubt adds a warning.
-func Note(d Dataset, what string)  { of(d).told.note(what) }
-func Doubt(d Dataset, what string) { of(d).told.doubts = append(of(d).told.doubts, what) }
+func Note(d Dataset, what string) { examplesIn(d).told.note(what) }
+func Doubt(d Dataset, what string) {
+	examplesIn(d).told.doubts = append(examplesIn(d).told.doubts, what)
+}
 
 // reading says how texts of labels become classes.
 func (o Options) reading() names.Reading {
@@ -68,12 +72,12 @@ func ColumnsOf(path string, opts Options) map[string][]string {
 	if err != nil || len(opts.Fields) == 1 && len(h.inputs[0]) > 1 && !h.fits(opts.Fields[0]) {
 		return nil
 	}
-	var said told
-	h.tell(&said, path, opts)
-	if len(said.names.Columns) == 0 {
+	var found told
+	h.tell(&found, path, opts)
+	if len(found.names.Columns) == 0 {
 		return nil
 	}
-	return said.names.Columns
+	return found.names.Columns
 }
 
 // fits reports whether a field takes as many numbers as the table has columns for it.

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/names"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // rowsOf returns the values and targets of each example as text, in an order that does not depend on that of the rows.
@@ -76,20 +76,20 @@ func TestShuffledTables(t *testing.T) {
 	class := []string{"aigle", "zèbre", "école"}
 	kinds := []struct {
 		name  string
-		kind  truth.Kind
+		kind  target.Kind
 		heads []string // the last columns are labels
 		label func() []string
 	}{
-		{"classes", truth.Classes, []string{"température", "w2", "w10", "w1", "label"}, func() []string { return []string{class[r.IntN(3)]} }},
-		{"labels", truth.Labels, []string{"température", "w2", "w10", "w1", "label_été", "label_a"}, func() []string { return []string{fmt.Sprint(r.IntN(2)), fmt.Sprint(r.IntN(2))} }},
-		{"numbers", truth.Numbers, []string{"température", "w2", "w10", "w1", "target_10", "target_2"}, func() []string { return []string{fmt.Sprint(r.IntN(100)), fmt.Sprint(r.IntN(100))} }},
+		{"classes", target.Classes, []string{"température", "w2", "w10", "w1", "label"}, func() []string { return []string{class[r.IntN(3)]} }},
+		{"labels", target.Labels, []string{"température", "w2", "w10", "w1", "label_été", "label_a"}, func() []string { return []string{fmt.Sprint(r.IntN(2)), fmt.Sprint(r.IntN(2))} }},
+		{"numbers", target.Numbers, []string{"température", "w2", "w10", "w1", "target_10", "target_2"}, func() []string { return []string{fmt.Sprint(r.IntN(100)), fmt.Sprint(r.IntN(100))} }},
 	}
 	for _, k := range kinds {
 		var rows [][]string
 		for i := range 12 {
 			cells := []string{fmt.Sprint(r.IntN(1e4)), fmt.Sprint(r.IntN(1e4)), fmt.Sprint(r.IntN(1e4)), fmt.Sprint(r.IntN(1e4))}
 			labels := k.label()
-			if k.kind == truth.Classes && i < 3 {
+			if k.kind == target.Classes && i < 3 {
 				labels[0] = class[i]
 			}
 			rows = append(rows, append(cells, labels...))
@@ -100,14 +100,14 @@ func TestShuffledTables(t *testing.T) {
 			}
 			return out
 		}
-		opts := Options{Fields: []Field{floats("x", 4)}, Truth: k.kind, Classes: 3}
+		opts := Options{Fields: []Field{floats("x", 4)}, Target: k.kind, Classes: 3}
 		first, err := Open([]string{textFile(t, "first.csv", tableText("first.csv", k.heads, rows, straight(len(k.heads)), straight(len(rows))))}, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := rowsOf(t, first)
 		opts.Known = Names(first)
-		for range promise.Figure(20, 2000) {
+		for range reliability.Figure(20, 2000) {
 			file := []string{"a.csv", "a.tsv", "a.jsonl"}[r.IntN(3)]
 			written := make([][]string, len(rows))
 			for i := range rows {

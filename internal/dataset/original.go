@@ -17,10 +17,10 @@ func OriginalSize(d Dataset, i int) (h, w int, err error) {
 	case *bytesView:
 		return OriginalSize(v.Dataset, v.at(i))
 	}
-	if of(d).original == nil {
+	if examplesIn(d).original == nil {
 		return 0, 0, errors.New("its original size is not known: only image files keep it")
 	}
-	return of(d).original(i)
+	return examplesIn(d).original(i)
 }
 
 // keepOriginal makes [OriginalSize] known. Preprocessing must show the network whole pictures.

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // padding says how the values of an example show which of its positions only fill it up.
 type padding struct {
 	masks []filling // a mask decides alone
 	pads  []filling // fields whose filling the model card knows
-	kind  truth.Kind
+	kind  target.Kind
 }
 
 // filling is what a field holds at a position that only fills up an example.
@@ -23,7 +23,7 @@ type filling struct {
 // findPadding returns the padding of examples with the fields, or nil if nothing tells it. A mask is a field that the model card fills up
 // and whose name says so, or the mask of Transformers beside token ids. Masks of other names have 1 for tokens, or for padding.
 func findPadding(fields []Field, opts Options) *padding {
-	p := &padding{kind: opts.Truth}
+	p := &padding{kind: opts.Target}
 	for i, f := range fields {
 		value, padded := opts.Pad[f.Name]
 		switch {
@@ -54,10 +54,10 @@ func (f Field) isTokenMask() bool {
 // values of the example, if they are at hand. nil stands for all.
 func Own(d Dataset, v Values, i, n int) []bool {
 	own := slices.Repeat([]bool{true}, n)
-	if end := ending(d, i, n); end > 0 {
+	if end := positionsUsed(d, i, n); end > 0 {
 		clear(own[min(end, n):])
 	}
-	if p := of(d).padding; p != nil && len(v.Floats)+len(v.Ints) > 0 {
+	if p := examplesIn(d).padding; p != nil && len(v.Floats)+len(v.Ints) > 0 {
 		p.mark(own, fieldsOf(d), v, d.Labels(), i)
 	}
 	if !slices.Contains(own, true) || !slices.Contains(own, false) { // an example without any position of its own counts as a whole
@@ -66,10 +66,10 @@ func Own(d Dataset, v Values, i, n int) []bool {
 	return own
 }
 
-// ending returns the number of the n positions of example i that its longest list has, or 0 if lists are not filled up.
-func ending(d Dataset, i, n int) int {
-	if e, ok := d.(interface{ ending(i, n int) int }); ok {
-		return e.ending(i, n)
+// positionsUsed returns the number of the n positions of example i that its longest list has, or 0 if lists are not filled up.
+func positionsUsed(d Dataset, i, n int) int {
+	if e, ok := d.(interface{ positionsUsed(i, n int) int }); ok {
+		return e.positionsUsed(i, n)
 	}
 	return Positions(d, i)
 }
@@ -83,7 +83,7 @@ func fieldsOf(d Dataset) []Field {
 }
 
 // mark clears the positions that only fill up example i.
-func (p *padding) mark(own []bool, fields []Field, v Values, labels truth.Truth, i int) {
+func (p *padding) mark(own []bool, fields []Field, v Values, labels target.Target, i int) {
 	by := p.pads
 	if p.masks != nil {
 		by = p.masks
@@ -117,7 +117,7 @@ func (p *padding) mark(own []bool, fields []Field, v Values, labels truth.Truth,
 }
 
 // known returns a function that reports whether a position has a label.
-func (p *padding) known(labels truth.Truth, i, n int) func(at int) bool {
+func (p *padding) known(labels target.Target, i, n int) func(at int) bool {
 	none := func(int) bool { return false }
 	if labels.None() {
 		return none
@@ -125,11 +125,11 @@ func (p *padding) known(labels truth.Truth, i, n int) func(at int) bool {
 	one := labels.At(i)
 	switch {
 	case len(one.Classes) == n:
-		return func(at int) bool { return one.Classes[at] != truth.Unknown }
+		return func(at int) bool { return one.Classes[at] != target.Unknown }
 	case one.Width > 0 && len(one.Values) == n*one.Width:
 		return func(at int) bool {
 			return slices.ContainsFunc(one.Values[at*one.Width:][:one.Width], func(v float64) bool {
-				return v == v && (p.kind != truth.Labels || v != truth.Unknown)
+				return v == v && (p.kind != target.Labels || v != target.Unknown)
 			})
 		}
 	}

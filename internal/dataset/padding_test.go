@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // TestOwn tests which positions of a text are its own: the same for all ways to write padding down.
@@ -45,7 +45,7 @@ func TestOwn(t *testing.T) {
 				path := filepath.Join(t.TempDir(), "x.jsonl")
 				opts := Options{Pad: c.pad}
 				if strings.Contains(c.row, "labels") {
-					opts.Positions = &truth.Positions{Width: 1}
+					opts.Positions = &target.Positions{Width: 1}
 				}
 				filler := `{"ids":[1,2,3,4,5,6]`
 				for _, name := range c.inputs {

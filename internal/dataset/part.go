@@ -1,6 +1,6 @@
 package dataset
 
-import "github.com/swagwrap/swagwrap/internal/truth"
+import "github.com/swagwrap/swagwrap/internal/target"
 
 // Part returns the examples [first, end) of d, with their names in d. Its sources are those of d. It panics if the
 // range is empty or not within d.
@@ -28,7 +28,7 @@ func Picked(d Dataset, rows []int) Dataset {
 // Load prepares the examples [first, end) of d for reading, and drops all others. It has an effect only with
 // [Options].Parted. No other method of d may run at the same time.
 func Load(d Dataset, first, end int) error {
-	if p := of(d).loaded; p != nil {
+	if p := examplesIn(d).loaded; p != nil {
 		return p.Load(first, end)
 	}
 	return nil
@@ -36,11 +36,11 @@ func Load(d Dataset, first, end int) error {
 
 // LoadRows is like [Load] for the given examples, in ascending order. It returns their true values. The examples of a
 // [Part] are already loaded.
-func LoadRows(d Dataset, rows []int) (truth.Truth, error) {
+func LoadRows(d Dataset, rows []int) (target.Target, error) {
 	switch d.(type) {
 	case *view, *bytesView:
 	default:
-		if p := of(d).loaded; p != nil {
+		if p := examplesIn(d).loaded; p != nil {
 			return p.LoadRows(rows)
 		}
 	}
@@ -53,7 +53,7 @@ type view struct {
 	n      int
 	first  int   // index of the first example of a range
 	rows   []int // nil for a range
-	labels truth.Truth
+	labels target.Target
 	id     []any // how the selection was made
 }
 
@@ -67,18 +67,18 @@ func newView(v view) Dataset {
 func (v *view) Len() int                     { return v.n }
 func (v *view) Name(i int) string            { return v.Dataset.Name(v.at(i)) }
 func (v *view) Read(dst Values, i int) error { return v.Dataset.Read(dst, v.at(i)) }
-func (v *view) common() *examples            { return of(v.Dataset) }
+func (v *view) common() *examples            { return examplesIn(v.Dataset) }
 func (v *view) Fields() []Field              { return Fields(v.Dataset) }
 func (v *view) Length(field, i int) int      { return Length(v.Dataset, field, v.at(i)) }
-func (v *view) ending(i, n int) int          { return ending(v.Dataset, v.at(i), n) }
+func (v *view) positionsUsed(i, n int) int   { return positionsUsed(v.Dataset, v.at(i), n) }
 func (v *view) ID() string                   { return IDOf(ID(v.Dataset), v.id...) }
 
-func (v *view) Labels() truth.Truth {
+func (v *view) Labels() target.Target {
 	if v.rows != nil {
 		return v.labels
 	}
 	end := v.first + v.n
-	if all := of(v.Dataset).loaded; all != nil {
+	if all := examplesIn(v.Dataset).loaded; all != nil {
 		if t := all.Labels(v.first, end); !t.None() {
 			return t
 		}

@@ -27,7 +27,7 @@ func TestPart(t *testing.T) {
 		if labels := all.Labels().Classes; labels != nil && !slices.Equal(p.Labels().Classes, labels[first:end]) || labels == nil && !p.Labels().None() {
 			t.Errorf("%s: labels %v of %v", tc.path, p.Labels(), labels)
 		}
-		got, want := make([]float32, of(all).elems), make([]float32, of(all).elems)
+		got, want := make([]float32, examplesIn(all).elems), make([]float32, examplesIn(all).elems)
 		for i := range p.Len() {
 			if err := all.Read(Floats(want), first+i); err != nil {
 				t.Fatal(err)

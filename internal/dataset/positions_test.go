@@ -10,7 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Masks of 0 and 255 are those of 0 and 1, in every format of masks. An ignored label that leaves one class is a doubt.
@@ -48,11 +48,11 @@ func TestWhiteMasks(t *testing.T) {
 		}{
 			{1, nil, 1, "", ""},
 			{255, nil, 1, "label 255 is class 1", ""},
-			{255, &ignored, truth.Unknown, "", "class 0 is the only one that counts"},
+			{255, &ignored, target.Unknown, "", "class 0 is the only one that counts"},
 			{1, &ignored, 1, "", ""},
 		} {
 			images, masks := masked(t, 3, "%d.png", drawn(tt.white))
-			opts := Options{Labels: masks, Positions: &truth.Positions{Width: 1, Classes: 2, Ignore: tt.ignore}, Shape: []int64{3, 4, 6}, Preprocess: plain(6, 4)}
+			opts := Options{Labels: masks, Positions: &target.Positions{Width: 1, Classes: 2, Ignore: tt.ignore}, Shape: []int64{3, 4, 6}, Preprocess: plain(6, 4)}
 			switch format {
 			case "array":
 				opts.Labels = arrays(filepath.Dir(images), tt.white)
@@ -79,7 +79,7 @@ func TestWhiteMasks(t *testing.T) {
 	}
 	mixed := func(i int) image.Image { return drawn([]byte{0, 1, 255}[i])(i) }
 	images, masks := masked(t, 3, "%d.png", mixed)
-	d, err := Open([]string{images}, Options{Labels: masks, Positions: &truth.Positions{Width: 1, Classes: 2}, Shape: []int64{3, 4, 6}, Preprocess: plain(6, 4)})
+	d, err := Open([]string{images}, Options{Labels: masks, Positions: &target.Positions{Width: 1, Classes: 2}, Shape: []int64{3, 4, 6}, Preprocess: plain(6, 4)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,8 +38,8 @@ func (d *record) Length(field, i int) int {
 	return d.lengths[field][i]
 }
 
-// ending implements the function ending. Lists of a fixed length count if they have one element for each position.
-func (d *record) ending(i, n int) int {
+// positionsUsed implements the function positionsUsed. Lists of a fixed length count if they have one element for each position.
+func (d *record) positionsUsed(i, n int) int {
 	most := Positions(d, i)
 	for field, lengths := range d.lengths {
 		if lengths != nil && d.Length(field, i) < 0 && int(d.fields[field].Shape[0]) == n {

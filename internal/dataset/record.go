@@ -26,7 +26,7 @@ func (d *record) Read(dst Values, i int) error {
 	d.check(dst.size(), i)
 	for _, p := range d.parts {
 		var own Values
-		own, dst = dst.Cut(of(p).size)
+		own, dst = dst.Cut(examplesIn(p).size)
 		if err := p.Read(own, i); err != nil {
 			return err
 		}
@@ -59,10 +59,10 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 			return nil, err
 		}
 		d.parts = append(d.parts, p)
-		if err := d.add(i, a.where(f.Name), of(p), opts.Fields); err != nil {
+		if err := d.add(i, a.where(f.Name), examplesIn(p), opts.Fields); err != nil {
 			return nil, err
 		}
-		if pictures[i] && !of(p).asSeen {
+		if pictures[i] && !examplesIn(p).asSeen {
 			d.asSeen = false
 		}
 	}
@@ -74,7 +74,7 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	case opts.Labels != "":
 		err = d.readLabels(opts.Labels, "", a.path, opts)
 	case label != "" && a.npz != nil:
-		d.labels, err = a.npz.ReadTruth(label, opts.Truth, opts.Positions, d.n, a.path)
+		d.labels, err = a.npz.ReadTargets(label, opts.Target, opts.Positions, d.n, a.path)
 	case label != "":
 		err = d.readLabels(a.where(label), "", a.path, opts)
 	}
@@ -168,7 +168,7 @@ func openArrays(inputs []string, fields []Field) (*arrays, error) {
 	return a, nil
 }
 
-// pictureFiles are the endings of the names that may hold a field's images. A folder has the ending "".
+// pictureFiles are the extensions of the names that may hold a field's images. A folder has the extension "".
 var pictureFiles = append([]string{"", ".tar"}, listing.ListExtensions...)
 
 // list lists the files of a folder. It ignores files that are neither arrays nor images of a field, such as a README.
@@ -277,7 +277,7 @@ func (a *arrays) part(f Field, pictures bool, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", from.Where(key), err)
 	}
-	of(d).sources = []Source{{Path: from.Path, SHA256: from.SHA256}}
+	examplesIn(d).sources = []Source{{Path: from.Path, SHA256: from.SHA256}}
 	return d, nil
 }
 
@@ -315,21 +315,21 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 	}
 	e.setShape(shape)
 	e.size = Field{Type: f.Type, Shape: shape}.Size()
-	if f.Whole() && x.Type.Kind == 'f' {
+	if f.Integer() && x.Type.Kind == 'f' {
 		return fmt.Errorf("%s values, want whole numbers: input %q takes %s", x.Type.Name, f.Name, f.Type)
 	}
 	if x.Type.Kind == 'f' {
 		return nil
 	}
 	least, most := f.Limits()
-	if !f.Whole() {
+	if !f.Integer() {
 		least, most = max(least, -exact), min(most, exact)
 	}
 	for i := range e.n * e.elems {
 		v, ok := x.Int64(i)
 		if !ok || v < least || v > most {
 			why := f.takes().String()
-			if !f.Whole() && (v > exact || v < -exact) {
+			if !f.Integer() && (v > exact || v < -exact) {
 				why = "float32 does not hold larger whole numbers"
 			}
 			return fmt.Errorf("element %d of example %d is %.0f, want %d to %d: %s", unravel(i%e.elems, shape), i/e.elems, x.Float64(i),

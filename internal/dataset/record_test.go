@@ -35,7 +35,7 @@ func npy(dtype string, values []float64, shape ...int) []byte {
 	return b
 }
 
-// arraysIn writes arrays to an .npz, or to a folder for a name without that ending.
+// arraysIn writes arrays to an .npz, or to a folder for a name without that extension.
 func arraysIn(t *testing.T, path string, arrays map[string][]byte) string {
 	t.Helper()
 	put := func(name string) (io.Writer, func() error, error) {
@@ -143,7 +143,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s: labels %v, name %q, sources %v", name, d.Labels(), d.Name(1), d.Sources())
 		}
 		for what, d := range map[string]Dataset{"all": d, "part": Part(d, 1, 2), "subset": Subset(d, Order{Limit: 1})} {
-			if f := Fields(d); len(f) != 3 || !slices.Equal(f[2].Shape, []int64{3}) || f[2].Size() != (Size{Ints: 3}) || !f[2].Whole() || f[1].Whole() {
+			if f := Fields(d); len(f) != 3 || !slices.Equal(f[2].Shape, []int64{3}) || f[2].Size() != (Size{Ints: 3}) || !f[2].Integer() || f[1].Integer() {
 				t.Errorf("%s, %s: fields %v", name, what, f)
 			}
 		}
@@ -158,7 +158,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// The id of a record tells contents and fields apart, and not labels in a file of their own.
+// The id of a record distinguishes contents and fields, and not labels in a file of their own.
 func TestRecordID(t *testing.T) {
 	id := func(arrays map[string][]byte, change func(*Options)) string {
 		opts := Options{Fields: slices.Clone(three)}

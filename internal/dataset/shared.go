@@ -86,9 +86,9 @@ func newPrinter(d Dataset) *printer {
 		parts = r.parts
 	}
 	for field, part := range parts {
-		if at := of(part).file; at != nil {
+		if at := examplesIn(part).file; at != nil {
 			if p.files == nil {
-				p.size = of(part).fileSize
+				p.size = examplesIn(part).fileSize
 			}
 			p.files = append(p.files, at)
 		} else {
@@ -160,7 +160,7 @@ func (p *printer) prints(seed maphash.Seed, rows []int) (out []uint64) {
 // count as the values that the network takes, because these do not depend on the format of the file. length is the length
 // of an example that is filled up, or −1.
 func printValues(d Dataset, length func(i int) int) func(h *maphash.Hash, i int) error {
-	e := of(d)
+	e := examplesIn(d)
 	if stored := e.stored; stored != nil && (e.bytes || len(stored(0)) > 3*listing.Block) {
 		return func(h *maphash.Hash, i int) error {
 			b := stored(i)

@@ -13,7 +13,7 @@ const mostDecoded = 500
 // sharedPictures compares image files with an array of uint8 pictures. It decodes some of the files, and counts those whose
 // pixels are in the array.
 func sharedPictures(files, array *printer) int {
-	e := of(array.all)
+	e := examplesIn(array.all)
 	if len(files.files) != 1 || len(files.values) > 0 || len(array.files) > 0 || len(array.values) != 1 || !e.bytes {
 		return 0
 	}
@@ -47,7 +47,7 @@ func sharedPictures(files, array *printer) int {
 
 // orientation returns that of the pictures in d, which has image files.
 func orientation(d Dataset) picture.Orientation {
-	if p := of(d).pictures; p != nil {
+	if p := examplesIn(d).pictures; p != nil {
 		return p.Orientation
 	}
 	return picture.Pillow

@@ -16,7 +16,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // tagged makes five pictures that are 6×4 once they are turned. Those with even numbers are stored so that orientation 6 turns
@@ -69,7 +69,7 @@ func TestOrientationApplied(t *testing.T) {
 	images, masks := tagged(t)
 	p := plain(6, 4)
 	p.Orientation = picture.Apply
-	opts := Options{Labels: masks, Positions: &truth.Positions{Width: 1}, Shape: []int64{3, 4, 6}, Preprocess: p, Original: true}
+	opts := Options{Labels: masks, Positions: &target.Positions{Width: 1}, Shape: []int64{3, 4, 6}, Preprocess: p, Original: true}
 	d, err := Open([]string{images}, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestOrientationOfMasks(t *testing.T) {
 	images, masks := tagged(t)
 	for _, o := range []picture.Orientation{"", picture.Pillow, picture.Ignore} {
 		p := preprocess.Settings{Image: preprocess.Transform{CropMode: preprocess.Squash, InputSize: [2]int{4, 6}}, Orientation: o}
-		d, err := openMasked(images, masks, p, truth.Classes)
+		d, err := openMasked(images, masks, p, target.Classes)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // A label −1 or −100 is none, in every format. In regressions it is a number. A file with only −1 and 1 is refused.
@@ -52,24 +52,24 @@ func TestNoLabel(t *testing.T) {
 	for name, format := range formats {
 		for _, c := range []struct {
 			labels [3]string
-			kind   truth.Kind
+			kind   target.Kind
 			known  []string
 			want   string // the classes or numbers, or a part of an error
 		}{
-			{[3]string{"0", "-1", "2"}, truth.Classes, nil, "[0 -1 2]"},
-			{[3]string{"1", "-100", "0"}, truth.Classes, nil, "[1 -1 0]"},
-			{[3]string{"1", "-1", "1"}, truth.Classes, nil, "all labels are −1 or 1"},
-			{[3]string{"1", "-1", "-1"}, truth.Labels, nil, "all labels are −1 or 1"},
-			{[3]string{"1", "-2", "1"}, truth.Classes, nil, "-2"},
-			{[3]string{"1", "-1", "2"}, truth.Numbers, nil, "[1 -1 2]"},
-			{[3]string{"1", "-1", "1"}, truth.Numbers, nil, "[1 -1 1]"},
-			{[3]string{"1", "-1", "1"}, truth.Classes, []string{"-1", "1"}, "[1 0 1]"},
+			{[3]string{"0", "-1", "2"}, target.Classes, nil, "[0 -1 2]"},
+			{[3]string{"1", "-100", "0"}, target.Classes, nil, "[1 -1 0]"},
+			{[3]string{"1", "-1", "1"}, target.Classes, nil, "all labels are −1 or 1"},
+			{[3]string{"1", "-1", "-1"}, target.Labels, nil, "all labels are −1 or 1"},
+			{[3]string{"1", "-2", "1"}, target.Classes, nil, "-2"},
+			{[3]string{"1", "-1", "2"}, target.Numbers, nil, "[1 -1 2]"},
+			{[3]string{"1", "-1", "1"}, target.Numbers, nil, "[1 -1 1]"},
+			{[3]string{"1", "-1", "1"}, target.Classes, []string{"-1", "1"}, "[1 0 1]"},
 		} {
 			if c.known != nil && name == "npy" { // its numbers are never names
 				continue
 			}
 			path, opts := format(c.labels)
-			opts.Truth, opts.Known = c.kind, names.Known{Classes: c.known}
+			opts.Target, opts.Known = c.kind, names.Known{Classes: c.known}
 			d, err := Open([]string{path}, opts)
 			if err != nil {
 				if !strings.Contains(err.Error(), c.want) || strings.HasPrefix(c.want, "[") {
@@ -78,7 +78,7 @@ func TestNoLabel(t *testing.T) {
 				continue
 			}
 			got := fmt.Sprint(d.Labels().Classes)
-			if c.kind != truth.Classes {
+			if c.kind != target.Classes {
 				got = fmt.Sprint(d.Labels().Values)
 			}
 			if got != c.want {

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // isTable reports whether the input is a table of examples. For a network whose only input takes images, such a file is
@@ -68,7 +68,7 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 	}
 	d := &record{examples: &examples{n: t.Rows, classNames: opts.Known.Classes, fields: slices.Clone(opts.Fields), asSeen: true,
 		sources: []Source{{Path: t.Path, SHA256: t.SHA256}}, doubt: doubt}}
-	if d.said = h.said(opts); h.path >= 0 {
+	if d.chosenOptions = h.chosenOptions(opts); h.path >= 0 {
 		names := columns[t.Names[h.path]].Texts
 		d.name = func(i int) string { return names[i] }
 	} else {
@@ -78,7 +78,7 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 		if err := h.part(d, i, t, columns, opts); err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Path, err)
 		}
-		if err := d.add(i, fmt.Sprintf("%s: input %q", t.Path, f.Name), of(d.parts[i]), opts.Fields); err != nil {
+		if err := d.add(i, fmt.Sprintf("%s: input %q", t.Path, f.Name), examplesIn(d.parts[i]), opts.Fields); err != nil {
 			return nil, err
 		}
 	}
@@ -94,14 +94,14 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 			if n := d.Length(0, i); n >= 0 {
 				return n
 			}
-			if n := d.ending(i, most); n > 0 && have != most { // labels may be filled up as the network takes them
+			if n := d.positionsUsed(i, most); n > 0 && have != most { // labels may be filled up as the network takes them
 				return n
 			}
 			return most
 		})
 	case wanted && len(h.labels) > 0:
 		var found *names.Resolved
-		if d.labels, found, err = h.truth(t, columns, opts); err == nil {
+		if d.labels, found, err = h.target(t, columns, opts); err == nil {
 			d.resolved(found, opts, t.Path)
 		}
 	}
@@ -145,7 +145,7 @@ func onlyList(names []string, lists []bool, free func(i int) bool) (name string,
 func newHead(have []string, lists []bool, opts Options) (*head, error) {
 	h := &head{names: have, inputs: make([][]string, len(opts.Fields))}
 	var err error
-	if h.path, h.labels, _, err = opts.Named.Find(have, opts.Truth != truth.Classes); err != nil {
+	if h.path, h.labels, _, err = opts.Named.Find(have, opts.Target != target.Classes); err != nil {
 		return nil, err
 	}
 	used := map[string]bool{}
@@ -156,19 +156,19 @@ func newHead(have []string, lists []bool, opts Options) (*head, error) {
 		return columns
 	}
 	for i, f := range opts.Fields {
-		said, err := h.chosen(opts.Columns[f.Name], f.Name, opts)
+		chosenOptions, err := h.chosen(opts.Columns[f.Name], f.Name, opts)
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", f.Name, err)
 		}
-		if len(said) == 0 {
-			if said = h.knownColumns(f.Name, opts); said != nil {
+		if len(chosenOptions) == 0 {
+			if chosenOptions = h.knownColumns(f.Name, opts); chosenOptions != nil {
 				h.byName = true
 			}
 		}
-		if slices.Contains(have, f.Name) && len(said) == 0 && !(h.path >= 0 && have[h.path] == f.Name) {
-			said = []string{f.Name}
+		if slices.Contains(have, f.Name) && len(chosenOptions) == 0 && !(h.path >= 0 && have[h.path] == f.Name) {
+			chosenOptions = []string{f.Name}
 		}
-		h.inputs[i] = use(said)
+		h.inputs[i] = use(chosenOptions)
 	}
 	if opts.Named.Labels == nil {
 		h.labels = slices.DeleteFunc(h.labels, func(i int) bool { return used[have[i]] })
@@ -234,18 +234,18 @@ func newHead(have []string, lists []bool, opts Options) (*head, error) {
 	return h, h.orderLabels(opts)
 }
 
-// chosen returns the columns that the user said for an input. Those of a pattern stand for several.
-func (h *head) chosen(said []string, input string, opts Options) ([]string, error) {
-	all, err := table.Choose(h.names, said)
+// chosen returns the columns that the user gave for an input. Those of a pattern stand for several.
+func (h *head) chosen(chosenOptions []string, input string, opts Options) ([]string, error) {
+	all, err := table.Choose(h.names, chosenOptions)
 	isPattern := func(text string) bool { return strings.Contains(text, "*") && !slices.Contains(h.names, text) }
 	switch {
-	case err != nil || !slices.ContainsFunc(said, isPattern):
+	case err != nil || !slices.ContainsFunc(chosenOptions, isPattern):
 		return all, err
 	case opts.Known.Columns[input] != nil:
 		return h.inOrder(all, input, opts)
 	}
 	all = nil
-	for _, text := range said {
+	for _, text := range chosenOptions {
 		some, err := table.Choose(h.names, []string{text})
 		if err == nil && isPattern(text) {
 			some, err = h.inOrder(some, input, opts)
@@ -281,7 +281,7 @@ func (h *head) knownColumns(input string, opts Options) (found []string) {
 	return found
 }
 
-// inOrder returns the columns of an input in the order of the network. Nobody said it: earlier files or numbers tell.
+// inOrder returns the columns of an input in the order of the network. Nobody gave it: earlier files or numbers tell.
 func (h *head) inOrder(found []string, input string, opts Options) ([]string, error) {
 	order, rule, err := names.Columns{Known: opts.Known.Columns[input], From: opts.Known.ColumnsFrom, Input: input}.Order(found)
 	if err != nil {
@@ -294,7 +294,7 @@ func (h *head) inOrder(found []string, input string, opts Options) ([]string, er
 
 // orderLabels puts the columns of several labels in the order of their names in earlier files or on the model card.
 func (h *head) orderLabels(opts Options) error {
-	if opts.Truth == truth.Classes || opts.Unlabelled || len(h.labels) == 0 {
+	if opts.Target == target.Classes || opts.Unlabelled || len(h.labels) == 0 {
 		return nil
 	}
 	order, rule, err := opts.targets().Order(names.Pick(h.names, h.labels))
@@ -305,8 +305,8 @@ func (h *head) orderLabels(opts Options) error {
 	return nil
 }
 
-// said returns everything that the examples depend on, in addition to the content of the table.
-func (h *head) said(opts Options) []any {
+// chosenOptions returns everything that the examples depend on, in addition to the content of the table.
+func (h *head) chosenOptions(opts Options) []any {
 	out := []any{"table", opts.Columns, opts.Pad}
 	if h.moved || (h.byName || h.byList) && len(h.extra) > 0 {
 		out = append(out, h.inputs)
@@ -328,7 +328,7 @@ func (h *head) tell(t *told, path string, opts Options) {
 			t.names.Columns[f.Name] = h.inputs[i]
 		}
 	}
-	if opts.Truth != truth.Classes && !opts.Unlabelled && len(h.labels) > 0 {
+	if opts.Target != target.Classes && !opts.Unlabelled && len(h.labels) > 0 {
 		t.names.Targets, t.names.TargetsFrom = names.Pick(h.names, h.labels), path
 	}
 }
@@ -362,9 +362,9 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 			return err
 		}
 		d.asSeen = false
-		d.name = of(p).name
-		of(p).classNames = nil
-		for _, note := range of(p).told.notes {
+		d.name = examplesIn(p).name
+		examplesIn(p).classNames = nil
+		for _, note := range examplesIn(p).told.notes {
 			d.told.note(note)
 		}
 		d.parts, d.lengths, d.fixed = append(d.parts, p), append(d.lengths, nil), append(d.fixed, false)
@@ -383,8 +383,8 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 	return err
 }
 
-// truth returns the values of the label columns, and how names of classes became numbers.
-func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Options) (truth.Truth, *names.Resolved, error) {
+// target returns the values of the label columns, and how names of classes became numbers.
+func (h *head) target(t *table.Table, columns map[string]*table.Column, opts Options) (target.Target, *names.Resolved, error) {
 	var texts [][]string
 	for _, i := range h.labels {
 		texts = append(texts, columns[h.names[i]].Texts)
@@ -397,32 +397,32 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 		return cells
 	})
 	if err != nil {
-		return truth.Truth{}, nil, err
+		return target.Target{}, nil, err
 	}
 	classes := opts.reading()
 	if len(h.labels) == 1 {
 		c := columns[h.names[h.labels[0]]]
 		classes.Categories = names.Categories{Order: c.Categories, Ordered: c.Ordered}
 	}
-	return l.Truth(opts.Truth, classes)
+	return l.Target(opts.Target, classes)
 }
 
 // positions returns the labels of a list column: a class for each element of the lists of the first field. length returns
 // how many labels row i wants, which has so many. All examples have most positions; those behind a list are unknown.
 func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int,
-	length func(i, have int) int) (truth.Truth, error) {
-	if len(h.labels) != 1 || opts.Truth != truth.Classes {
-		return truth.Truth{}, errors.New("several columns with labels, want one column with a list of classes: one for each token")
+	length func(i, have int) int) (target.Target, error) {
+	if len(h.labels) != 1 || opts.Target != target.Classes {
+		return target.Target{}, errors.New("several columns with labels, want one column with a list of classes: one for each token")
 	}
 	c := columns[h.names[h.labels[0]]]
 	class, err := tokenClasses(c, opts, e)
 	if err != nil {
-		return truth.Truth{}, err
+		return target.Target{}, err
 	}
-	return truth.Lazy(e.n, func(i int) (truth.Truth, error) {
-		one := truth.Truth{Classes: make([]int, most), Positions: most}
+	return target.Lazy(e.n, func(i int) (target.Target, error) {
+		one := target.Target{Classes: make([]int, most), Positions: most}
 		for k := range one.Classes {
-			one.Classes[k] = truth.Unknown
+			one.Classes[k] = target.Unknown
 		}
 		cells := strings.Fields(c.Texts[i])
 		if want := length(i, len(cells)); len(cells) != want {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/names"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // textFile writes a file of that name to a folder of its own.
@@ -43,10 +43,10 @@ func TestWideTables(t *testing.T) {
 	}
 	names, numbers, pairs := list("column%d", ",", columns), list("%d.5", ",", columns), list(`"column%d":1.5`, ",", columns)
 	for _, tt := range []struct {
-		name, text string
-		columns    int64
-		said       []string
-		want       string // of the error
+		name, text    string
+		columns       int64
+		chosenOptions []string
+		want          string // of the error
 	}{
 		{"a.csv", names + "\n" + numbers + "\n" + numbers + "\n", columns, nil, ""},
 		{"a.tsv", strings.ReplaceAll(names+"\n"+numbers+"\n"+numbers+"\n", ",", "\t"), columns, []string{"col*"}, ""},
@@ -57,8 +57,8 @@ func TestWideTables(t *testing.T) {
 	} {
 		path := textFile(t, tt.name, tt.text)
 		opts := Options{Fields: []Field{floats("x", tt.columns)}}
-		if tt.said != nil {
-			opts.Columns = map[string][]string{"x": tt.said}
+		if tt.chosenOptions != nil {
+			opts.Columns = map[string][]string{"x": tt.chosenOptions}
 		}
 		d, err := Open([]string{path}, opts)
 		if tt.want != "" {
@@ -71,7 +71,7 @@ func TestWideTables(t *testing.T) {
 	}
 }
 
-// Columns come to the inputs that were said, that they are named after, that they begin with, or
+// Columns come to the inputs that were named, that they are named after, that they begin with, or
 // that are the only ones.
 func TestTableColumns(t *testing.T) {
 	const text = "path,age,meta_bmi,meta_bp,label,meta\na,1,2,3,1,8\nb,4,5,6,0,9\n"
@@ -130,8 +130,8 @@ func TestTableRefused(t *testing.T) {
 		{"a.csv", "x\n1e39\n", []Field{floats("x", 1)}, Options{}, `row 0, column "x": 1e+39, want finite float32 values`, nil},
 		{"a.csv", "x,label\n1,3.5\n2,\n", []Field{floats("x", 1)}, Options{}, `a.csv[0]: label 3.5, want whole numbers`, nil},
 		{"a.csv", "x,label\n1,cat\n", []Field{floats("x", 1)}, Options{Known: names.Known{Classes: []string{"dog"}}}, `class "cat" is not among the 1 class names`, nil},
-		{"a.csv", "x,target\n1,NaN\n", []Field{floats("x", 1)}, Options{Truth: truth.Numbers}, `target 0 is NaN, want a finite number`, nil},
-		{"a.csv", "x,label_a,label_b\n1,0,2\n", []Field{floats("x", 1)}, Options{Truth: truth.Labels}, `label 1 is 2, want 0, 1, or -1`, nil},
+		{"a.csv", "x,target\n1,NaN\n", []Field{floats("x", 1)}, Options{Target: target.Numbers}, `target 0 is NaN, want a finite number`, nil},
+		{"a.csv", "x,label_a,label_b\n1,0,2\n", []Field{floats("x", 1)}, Options{Target: target.Labels}, `label 1 is 2, want 0, 1, or -1`, nil},
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1, 1]}` + "\n" + `{"ids": [1], "mask": [1]}`, []Field{tokens, mask}, Options{}, `row 1, column "ids": a list of 1, and input "ids" wants 2`, ErrNoPad},
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1]}`, []Field{tokens, mask}, Options{}, `"sequence" is 2 in input "ids": want the same`, nil},
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1]}` + "\n" + `{"ids": [1], "mask": [1, 1]}`, []Field{tokens, mask}, Options{Pad: map[string]float64{"ids": 0, "mask": 0}}, `row 0: a list of 2 for input "ids", and of 1 for "mask": want the same`, nil},
@@ -151,9 +151,9 @@ func TestTableRefused(t *testing.T) {
 }
 
 // Labels of a table are those of lists: classes by name or number, labels, and targets.
-func TestTableTruth(t *testing.T) {
+func TestTableTargets(t *testing.T) {
 	x := []Field{floats("x", 1)}
-	open := func(text string, opts Options) truth.Truth {
+	open := func(text string, opts Options) target.Target {
 		opts.Fields = x
 		d, err := Open([]string{textFile(t, "a.csv", text)}, opts)
 		if err != nil {
@@ -167,10 +167,10 @@ func TestTableTruth(t *testing.T) {
 	if got := open("x,label\n1,owl\n2,cat\n", Options{Known: names.Known{Classes: []string{"owl", "ant", "cat"}}}); !slices.Equal(got.Classes, []int{0, 2}) {
 		t.Errorf("classes %v", got)
 	}
-	if got := open("x,label_a,label_b\n1,1,\n2,0,1\n", Options{Truth: truth.Labels}); !slices.Equal(got.Values, []float64{1, -1, 0, 1}) || got.Width != 2 {
+	if got := open("x,label_a,label_b\n1,1,\n2,0,1\n", Options{Target: target.Labels}); !slices.Equal(got.Values, []float64{1, -1, 0, 1}) || got.Width != 2 {
 		t.Errorf("labels %v", got)
 	}
-	if got := open("target_1,x,target_0\n0.1,1,-1e-7\n3,2,4\n", Options{Truth: truth.Numbers}); !slices.Equal(got.Values, []float64{-1e-7, 0.1, 4, 3}) {
+	if got := open("target_1,x,target_0\n0.1,1,-1e-7\n3,2,4\n", Options{Target: target.Numbers}); !slices.Equal(got.Values, []float64{-1e-7, 0.1, 4, 3}) {
 		t.Errorf("targets %v", got)
 	}
 	if got := open("x,label\n1,\n2,\n", Options{}); !got.None() {
@@ -190,7 +190,7 @@ func TestTableTruth(t *testing.T) {
 func TestTableGaps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
 	write(t, path, []byte("x,target\n1,\n2,-1\n"))
-	d, err := Open([]string{path}, Options{Fields: []Field{floats("x", 1)}, Truth: truth.Numbers})
+	d, err := Open([]string{path}, Options{Fields: []Field{floats("x", 1)}, Target: target.Numbers})
 	if err != nil {
 		t.Fatal(err)
 	}

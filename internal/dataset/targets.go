@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // ReadClassNames returns the sorted names in the label column of the table at path, which named may name. It returns
@@ -27,7 +27,7 @@ func ReadClassNames(path string, named listing.Columns) []string {
 	if err != nil || len(labels) != 1 {
 		return nil
 	}
-	_, found, err := readLabels(tab, labels, truth.Classes)
+	_, found, err := readLabels(tab, labels, target.Classes)
 	if err != nil {
 		return nil
 	}
@@ -35,21 +35,21 @@ func ReadClassNames(path string, named listing.Columns) []string {
 }
 
 // readLabels reads the columns of a table that have the labels.
-func readLabels(tab *table.Table, labels []int, kind truth.Kind) (t truth.Truth, found *names.Resolved, err error) {
+func readLabels(tab *table.Table, labels []int, kind target.Kind) (t target.Target, found *names.Resolved, err error) {
 	h := head{names: tab.Names, path: -1, labels: labels}
 	text, _ := h.read(true)
 	columns, err := tab.Read(text, nil)
 	if err != nil {
 		return t, nil, err
 	}
-	return h.truth(tab, columns, Options{Truth: kind})
+	return h.target(tab, columns, Options{Target: kind})
 }
 
 // ReadTargets reads only the targets of training examples. They are in an array, with a usual name for labels in an
 // .npz file, or in the columns of a table whose names mark labels, or that named names. Such a table may have other columns of any kind.
-func ReadTargets(path string, named listing.Columns) (t truth.Truth, err error) {
+func ReadTargets(path string, named listing.Columns) (t target.Target, err error) {
 	if tablePaths(path) == nil {
-		t, _, err = numpy.OpenTruth(path, "", truth.Numbers, nil, numpy.AnyCount, path)
+		t, _, err = numpy.OpenTargets(path, "", target.Numbers, nil, numpy.AnyCount, path)
 		return t, err
 	}
 	tab, err := tableAt(path)
@@ -63,7 +63,7 @@ func ReadTargets(path string, named listing.Columns) (t truth.Truth, err error) 
 	if labels == nil {
 		return t, fmt.Errorf("%s: no column target, or target_0, target_1 …, among %s", path, numpy.Quote(tab.Names))
 	}
-	t, _, err = readLabels(tab, labels, truth.Numbers)
+	t, _, err = readLabels(tab, labels, target.Numbers)
 	if err == nil && t.None() {
 		err = fmt.Errorf("%s: no targets in column %q", path, tab.Names[labels[0]])
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // maxTokenizer bounds the size of a tokenizer.json in bytes. Gemma's takes 33 MB.
@@ -34,33 +34,33 @@ type texts struct {
 	opts     Options
 }
 
-// Carried is data whose examples continue each other: the windows of rows of a text. Example i is row i%Rows() of
+// Stateful is data whose examples continue each other: the windows of rows of a text. Example i is row i%Rows() of
 // window i/Rows(). Example i+Rows() continues example i, so a network with states takes those of example i for it.
-type Carried interface {
+type Stateful interface {
 	Dataset
 	// Rows returns the examples of one window, at least 1. Len is a multiple of it.
 	Rows() int
 	// Past returns the number of tokens behind the states before example i. It is 0 where they are zero: in the first
 	// window, or where a document starts.
 	Past(i int) int
-	// Whole returns the data that these rows were taken from, or the data itself; see [Rows].
-	Whole() Carried
+	// Source returns the data that these rows were taken from, or the data itself; see [Rows].
+	Source() Stateful
 }
 
-// rowed is a text whose windows continue each other; see [Carried].
+// rowed is a text whose windows continue each other; see [Stateful].
 type rowed struct {
 	*texts
 	whole *rowed // nil for all rows
 }
 
-// Rows implements [Carried].
+// Rows implements [Stateful].
 func (d *rowed) Rows() int { return len(d.spans) }
 
-// Past implements [Carried].
+// Past implements [Stateful].
 func (d *rowed) Past(i int) int { return d.span(i).Past }
 
-// Whole implements [Carried].
-func (d *rowed) Whole() Carried { return cmp.Or(d.whole, d) }
+// Source implements [Stateful].
+func (d *rowed) Source() Stateful { return cmp.Or(d.whole, d) }
 
 // openText opens the text that the only input has.
 func openText(inputs []string, opts Options) (Dataset, error) {
@@ -78,7 +78,7 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 	}
 	how := d.settings
 	how.Vocabulary, how.Tokenizer = "", "" // their contents are sources
-	d.said = how
+	d.chosenOptions = how
 	err := d.inputs(opts.Fields)
 	if err == nil {
 		err = d.cut()
@@ -361,17 +361,17 @@ func (d *texts) Length(_, i int) int {
 	return d.span(i).N
 }
 
-// ending implements the function ending.
-func (d *texts) ending(i, _ int) int { return d.span(i).N }
+// positionsUsed implements the function positionsUsed.
+func (d *texts) positionsUsed(i, _ int) int { return d.span(i).N }
 
 // blocks is the number of blocks of a text without documents. Few blocks are long, so that they depend little on each
 // other, and intervals from fewer would be too narrow.
 const blocks = 64
 
 // label returns the tokens that the positions of example i predict.
-func (d *texts) label(i int) (truth.Truth, error) {
+func (d *texts) label(i int) (target.Target, error) {
 	s, n := d.span(i), d.longest
-	t := truth.Truth{Classes: slices.Repeat([]int{truth.Unknown}, n), Positions: n, Text: &truth.Text{Unit: make([]int, n)}}
+	t := target.Target{Classes: slices.Repeat([]int{target.Unknown}, n), Positions: n, Text: &target.Text{Unit: make([]int, n)}}
 	if d.Bytes != nil {
 		t.Text.Characters, t.Text.Bytes = make([]int, n), make([]int, n)
 	}
@@ -393,7 +393,7 @@ func CutOf(d Dataset) (c text.Cut, ok bool) {
 	switch v := d.(type) {
 	case *rowed:
 		c, _ = CutOf(v.texts)
-		c.Carried = !c.Fresh
+		c.Stateful = !c.Fresh
 		return c, true
 	case *view:
 		return CutOf(v.Dataset)
@@ -449,5 +449,5 @@ func (d *texts) prepare() {
 		s := d.span(i)
 		return fmt.Sprintf("%s[%d:%d]", base, s.First, s.First+s.N)
 	}
-	d.labels = truth.Lazy(d.n, d.label)
+	d.labels = target.Lazy(d.n, d.label)
 }

@@ -88,7 +88,7 @@ func TestTextInRows(t *testing.T) {
 		}
 	}
 	cut, ok := CutOf(d)
-	if d.Len() != i || !ok || cut.Predictions != predicted || predicted != rows*(each-1) || !cut.Carried || cut.Tokens != n {
+	if d.Len() != i || !ok || cut.Predictions != predicted || predicted != rows*(each-1) || !cut.Stateful || cut.Tokens != n {
 		t.Errorf("%d examples, %+v, want %d with %d predictions", d.Len(), cut, i, predicted)
 	}
 	part := Rows(d, 1, 3)
@@ -140,7 +140,7 @@ func TestTextInWindows(t *testing.T) {
 			if d.Len() != i {
 				t.Errorf("n %d, stride %d: %d windows, want %d", n, stride, d.Len(), i)
 			}
-			if _, carried := d.(*rowed); carried {
+			if _, stateful := d.(*rowed); stateful {
 				t.Error("windows that overlap continue each other")
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Tiling cuts pictures into overlapping squares, for pictures that are too large for the network or of different sizes.
@@ -36,7 +36,7 @@ type Tiles struct {
 	Tiling
 	// PictureName and PictureLabels are those of whole pictures.
 	PictureName   func(k int) string
-	PictureLabels truth.Truth
+	PictureLabels target.Target
 
 	pictures []size2
 	first    []int // tile of each picture, and the number of tiles
@@ -81,7 +81,7 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 		n += len(t.starts(h)) * len(t.starts(w))
 	}
 	own := *e
-	own.n, own.labels = n, truth.Truth{}
+	own.n, own.labels = n, target.Target{}
 	t.first = append(t.first, own.n)
 	own.name = func(i int) string {
 		k, _, _, y, x := t.Place(i)

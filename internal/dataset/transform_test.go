@@ -135,7 +135,7 @@ func TestTransformsDiffer(t *testing.T) {
 	want := read(func(*preprocess.Settings) {})
 	for name, change := range map[string]func(p *preprocess.Settings){
 		"filter": func(p *preprocess.Settings) { p.Image.Interpolation = picture.Bicubic },
-		"crop":   func(p *preprocess.Settings) { p.Image.FloorCrop = true }, // 1.5 to 1, not to 2
+		"crop":   func(p *preprocess.Settings) { p.Image.CropRoundsDown = true }, // 1.5 to 1, not to 2
 		"bgr":    func(p *preprocess.Settings) { p.Channels = "bgr" },
 		"layout": func(p *preprocess.Settings) { p.Layout = "nhwc" },
 		"mean":   func(p *preprocess.Settings) { p.Mean = halves },

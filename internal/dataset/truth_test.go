@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // typed is an array of a .npy file. Values are those of its type, little endian.
@@ -23,7 +23,7 @@ func typed[T any](dtype string, shape []int, values ...T) []byte {
 
 // Arrays of labels and numbers may be of any type; what cannot be either is refused, with
 // the file, the row and the place in it.
-func TestTruthOfArrays(t *testing.T) {
+func TestTargetsOfArrays(t *testing.T) {
 	dir := t.TempDir()
 	images := filepath.Join(dir, "x.npy")
 	write(t, images, typed("<f4", []int{2, 3}, 1, 2, 3, 4, 5, float32(6)))
@@ -31,32 +31,32 @@ func TestTruthOfArrays(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		file  []byte
-		kind  truth.Kind
+		kind  target.Kind
 		want  []float64
 		width int
 		err   string
 	}{
-		{"bools", typed[uint8]("|b1", []int{2, 3}, 1, 0, 0, 1, 1, 0), truth.Labels, []float64{1, 0, 0, 1, 1, 0}, 3, ""},
-		{"ints", typed[int8]("|i1", []int{2, 2}, 1, 0, -1, 1), truth.Labels, []float64{1, 0, -1, 1}, 2, ""},
-		{"one label", typed[int64]("<i8", []int{2}, 1, 0), truth.Labels, []float64{1, 0}, 1, ""},
-		{"floats", typed("<f4", []int{2, 1}, 1, float32(0)), truth.Labels, []float64{1, 0}, 1, ""},
-		{"numbers", typed("<f8", []int{2}, -1.5, 1e9), truth.Numbers, []float64{-1.5, 1e9}, 1, ""},
-		{"two targets", typed("<f8", []int{2, 2}, 1.5, 2, 3, 4), truth.Numbers, []float64{1.5, 2, 3, 4}, 2, ""},
-		{"half precision", typed[uint16]("<f2", []int{2, 1}, 0x3e00, 0xc000), truth.Numbers, []float64{1.5, -2}, 1, ""},
-		{"big endian", typed[uint16](">i2", []int{2}, 0x0100, 0xffff), truth.Numbers, []float64{1, -1}, 1, ""},
+		{"bools", typed[uint8]("|b1", []int{2, 3}, 1, 0, 0, 1, 1, 0), target.Labels, []float64{1, 0, 0, 1, 1, 0}, 3, ""},
+		{"ints", typed[int8]("|i1", []int{2, 2}, 1, 0, -1, 1), target.Labels, []float64{1, 0, -1, 1}, 2, ""},
+		{"one label", typed[int64]("<i8", []int{2}, 1, 0), target.Labels, []float64{1, 0}, 1, ""},
+		{"floats", typed("<f4", []int{2, 1}, 1, float32(0)), target.Labels, []float64{1, 0}, 1, ""},
+		{"numbers", typed("<f8", []int{2}, -1.5, 1e9), target.Numbers, []float64{-1.5, 1e9}, 1, ""},
+		{"two targets", typed("<f8", []int{2, 2}, 1.5, 2, 3, 4), target.Numbers, []float64{1.5, 2, 3, 4}, 2, ""},
+		{"half precision", typed[uint16]("<f2", []int{2, 1}, 0x3e00, 0xc000), target.Numbers, []float64{1.5, -2}, 1, ""},
+		{"big endian", typed[uint16](">i2", []int{2}, 0x0100, 0xffff), target.Numbers, []float64{1, -1}, 1, ""},
 
-		{"no label", typed("<f8", []int{2, 2}, 1, 0, 0, 0.5), truth.Labels, nil, 0, "row 1: label 1 is 0.5, want 0, 1, or -1"},
-		{"label NaN", typed("<f8", []int{2, 1}, nan, 0), truth.Labels, []float64{-1, 0}, 1, ""},
-		{"target NaN", typed("<f8", []int{2, 2}, 1, 2, 3, nan), truth.Numbers, nil, 0, "row 1: target 1 is NaN, want a finite number"},
-		{"lengths", typed("<f8", []int{3}, 1.0, 2, 3), truth.Numbers, nil, 0, "3 labels for 2 examples in " + images},
-		{"shape", typed("<f8", []int{2, 1, 1}, 1.0, 2), truth.Numbers, nil, 0, "labels of shape [2 1 1], want a number or a row for each example"},
-		{"type", numpy.Header("|O", 2), truth.Numbers, nil, 0, "labels of type object, want bool"},
-		{"classes of floats", typed("<f8", []int{2}, 1.0, 2.5), truth.Classes, nil, 0, "label 1 is 2.5, want a class number"},
-		{"classes of rows", typed[int64]("<i8", []int{2, 2}, 1, 0, 0, 1), truth.Classes, nil, 0, "want [2] or [2 1] (class numbers, not one-hot)"},
+		{"no label", typed("<f8", []int{2, 2}, 1, 0, 0, 0.5), target.Labels, nil, 0, "row 1: label 1 is 0.5, want 0, 1, or -1"},
+		{"label NaN", typed("<f8", []int{2, 1}, nan, 0), target.Labels, []float64{-1, 0}, 1, ""},
+		{"target NaN", typed("<f8", []int{2, 2}, 1, 2, 3, nan), target.Numbers, nil, 0, "row 1: target 1 is NaN, want a finite number"},
+		{"lengths", typed("<f8", []int{3}, 1.0, 2, 3), target.Numbers, nil, 0, "3 labels for 2 examples in " + images},
+		{"shape", typed("<f8", []int{2, 1, 1}, 1.0, 2), target.Numbers, nil, 0, "labels of shape [2 1 1], want a number or a row for each example"},
+		{"type", numpy.Header("|O", 2), target.Numbers, nil, 0, "labels of type object, want bool"},
+		{"classes of floats", typed("<f8", []int{2}, 1.0, 2.5), target.Classes, nil, 0, "label 1 is 2.5, want a class number"},
+		{"classes of rows", typed[int64]("<i8", []int{2, 2}, 1, 0, 0, 1), target.Classes, nil, 0, "want [2] or [2 1] (class numbers, not one-hot)"},
 	} {
 		path := filepath.Join(dir, "y.npy")
 		write(t, path, tt.file)
-		d, err := Open([]string{images}, Options{Labels: path, Truth: tt.kind})
+		d, err := Open([]string{images}, Options{Labels: path, Target: tt.kind})
 		if tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
@@ -77,7 +77,7 @@ func TestTruthOfArrays(t *testing.T) {
 }
 
 // A list has a column for each label or number. Empty cells are not known.
-func TestTruthOfLists(t *testing.T) {
+func TestTargetsOfLists(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.png", "b.png", "c.png"} {
 		writePNG(t, filepath.Join(dir, name), 2, 2, 3, make([]byte, 12))
@@ -85,29 +85,29 @@ func TestTruthOfLists(t *testing.T) {
 	opts := Options{Shape: []int64{3, 2, 2}}
 	for _, tt := range []struct {
 		name, ext, list string
-		kind            truth.Kind
+		kind            target.Kind
 		want            []float64
 		err             string
 	}{
-		{"names", ".csv", "path,label_0,label_1\na.png,1,0\nb.png,,1\nc.png,0,0\n", truth.Labels, []float64{1, 0, -1, 1, 0, 0}, ""},
-		{"names of their own", ".csv", "image,oedema,fracture\na.png,1,0\nb.png,1,1\n", truth.Labels, []float64{1, 0, 1, 1}, ""},
-		{"only labels", ".csv", "id,image,label_x,label_y\n7,a.png,1,0\n8,b.png,1,1\n", truth.Labels, []float64{1, 0, 1, 1}, ""},
-		{"no header", ".tsv", "a.png\t1\t0\nb.png\t0\t1\n", truth.Labels, []float64{1, 0, 0, 1}, ""},
-		{"number", ".csv", "path,target\na.png,-2.5\nb.png,1e3\n", truth.Numbers, []float64{-2.5, 1000}, ""},
-		{"number in text", ".txt", "a.png 1.5\nb.png 2\n", truth.Numbers, []float64{1.5, 2}, ""},
-		{"none", ".csv", "path,label_0,label_1\na.png,,\nb.png,,\n", truth.Labels, nil, ""},
+		{"names", ".csv", "path,label_0,label_1\na.png,1,0\nb.png,,1\nc.png,0,0\n", target.Labels, []float64{1, 0, -1, 1, 0, 0}, ""},
+		{"names of their own", ".csv", "image,oedema,fracture\na.png,1,0\nb.png,1,1\n", target.Labels, []float64{1, 0, 1, 1}, ""},
+		{"only labels", ".csv", "id,image,label_x,label_y\n7,a.png,1,0\n8,b.png,1,1\n", target.Labels, []float64{1, 0, 1, 1}, ""},
+		{"no header", ".tsv", "a.png\t1\t0\nb.png\t0\t1\n", target.Labels, []float64{1, 0, 0, 1}, ""},
+		{"number", ".csv", "path,target\na.png,-2.5\nb.png,1e3\n", target.Numbers, []float64{-2.5, 1000}, ""},
+		{"number in text", ".txt", "a.png 1.5\nb.png 2\n", target.Numbers, []float64{1.5, 2}, ""},
+		{"none", ".csv", "path,label_0,label_1\na.png,,\nb.png,,\n", target.Labels, nil, ""},
 
-		{"a word", ".csv", "path,label_0,label_1\na.png,1,cat\n", truth.Labels, nil, `a.png: label 1 is "cat", want a number`},
-		{"two", ".csv", "path,label_0,label_1\na.png,1,2\n", truth.Labels, nil, "a.png: label 1 is 2, want 0, 1, or -1"},
-		{"short", ".csv", "path,label_0,label_1\na.png,1,1\nb.png,1\n", truth.Labels, nil, "line 3: 2 columns, want 3 as in the first line"},
-		{"unknown number", ".csv", "path,target_0,target_1\na.png,1,\n", truth.Numbers, nil, `a.png: label 1 is "?", want a number`},
-		{"some", ".csv", "path,label_0,label_1\na.png,1,1\nb.png,,\n", truth.Labels, []float64{1, 1, -1, -1}, ""},
-		{"infinite", ".csv", "path,target\na.png,Inf\n", truth.Numbers, nil, "target 0 is +Inf, want a finite number"},
-		{"classes", ".csv", "a.png,1,0\n", truth.Classes, nil, "3 columns, want 2"},
+		{"a word", ".csv", "path,label_0,label_1\na.png,1,cat\n", target.Labels, nil, `a.png: label 1 is "cat", want a number`},
+		{"two", ".csv", "path,label_0,label_1\na.png,1,2\n", target.Labels, nil, "a.png: label 1 is 2, want 0, 1, or -1"},
+		{"short", ".csv", "path,label_0,label_1\na.png,1,1\nb.png,1\n", target.Labels, nil, "line 3: 2 columns, want 3 as in the first line"},
+		{"unknown number", ".csv", "path,target_0,target_1\na.png,1,\n", target.Numbers, nil, `a.png: label 1 is "?", want a number`},
+		{"some", ".csv", "path,label_0,label_1\na.png,1,1\nb.png,,\n", target.Labels, []float64{1, 1, -1, -1}, ""},
+		{"infinite", ".csv", "path,target\na.png,Inf\n", target.Numbers, nil, "target 0 is +Inf, want a finite number"},
+		{"classes", ".csv", "a.png,1,0\n", target.Classes, nil, "3 columns, want 2"},
 	} {
 		path := filepath.Join(dir, "list"+tt.ext)
 		write(t, path, []byte(tt.list))
-		opts.Truth = tt.kind
+		opts.Target = tt.kind
 		d, err := Open([]string{path}, opts)
 		switch {
 		case tt.err != "":
@@ -123,7 +123,7 @@ func TestTruthOfLists(t *testing.T) {
 	write(t, filepath.Join(dir, "list.csv"), []byte("path,target\na.png,1.5\nb.png,-2\nc.png,0\n"))
 	listing := filepath.Join(dir, "files.parquet")
 	makeListing(t, listing, filepath.Join(dir, "list.csv"))
-	opts.Truth = truth.Numbers
+	opts.Target = target.Numbers
 	for _, opts.Parted = range []bool{false, true} {
 		d, err := Open([]string{listing}, opts)
 		if err != nil {
@@ -137,7 +137,7 @@ func TestTruthOfLists(t *testing.T) {
 		}
 	}
 	// Names of folders are no numbers.
-	if d, err := Open([]string{tree(t, "7/1.jpg", "8/1.jpg")}, Options{Shape: []int64{3, 2, 2}, Truth: truth.Numbers}); err != nil || !d.Labels().None() {
+	if d, err := Open([]string{tree(t, "7/1.jpg", "8/1.jpg")}, Options{Shape: []int64{3, 2, 2}, Target: target.Numbers}); err != nil || !d.Labels().None() {
 		t.Errorf("class folders of numbers: %v", err)
 	}
 }

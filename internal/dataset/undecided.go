@@ -7,7 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Undecided is the error for a table that does not tell which columns feed the network, which has the labels, or both. A user
@@ -30,7 +30,7 @@ func Unclear(path string, opts Options) *Undecided {
 	if err != nil {
 		return nil
 	}
-	named, labels, _, err := opts.Named.Find(t.Names, opts.Truth != truth.Classes)
+	named, labels, _, err := opts.Named.Find(t.Names, opts.Target != target.Classes)
 	if err != nil || named >= 0 && Pictures(opts.Fields, opts.Preprocess)[0] {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // A table asks for all that it does not tell at once, and says what to type.
@@ -27,7 +27,7 @@ func TestUnclear(t *testing.T) {
 		"said columns":     {"a,b,c,label", Options{Columns: map[string][]string{"x": {"a", "b"}}}, nil, ""},
 		"said label":       {"a,b,c", Options{Named: listing.Columns{Labels: []string{"c"}}}, nil, ""},
 		"labels elsewhere": {"a,b", Options{Labels: "l.csv"}, nil, ""},
-		"targets":          {"a,b,target_0,target_1", Options{Truth: truth.Numbers}, nil, ""},
+		"targets":          {"a,b,target_0,target_1", Options{Target: target.Numbers}, nil, ""},
 	} {
 		path := filepath.Join(t.TempDir(), "a.csv")
 		columns := strings.Count(tt.head, ",") + 1 - strings.Count(tt.head, `"`)/2

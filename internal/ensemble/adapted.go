@@ -7,7 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -17,9 +17,9 @@ type Adapted struct {
 	Sources  []dataset.Source `json:"sources"`
 	Weight   float64          `json:"weight"` // the share of the target
 	Examples int              `json:"examples"`
-	// Target is what a look at the data found, and Intake what the check of their inputs found. Scored data are compared with it.
+	// Target is what a look at the data found, and Probe what the check of their inputs found. Scored data are compared with it.
 	Target *batchnorm.Target `json:"target,omitempty"`
-	Intake *intake.Report    `json:"intake,omitempty"`
+	Probe  *probe.Report     `json:"intake,omitempty"`
 	// Warnings stay with the predictions.
 	Warnings []string `json:"warnings,omitempty"`
 }

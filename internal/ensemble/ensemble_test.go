@@ -23,7 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Averages are of probabilities, and what one member says is kept apart from
+// Averages are of probabilities, and what one member says is kept separate from
 // how much members disagree. Expected values are those of the formulas, which
 // rounding may miss by a few of float64's 2e-16.
 func TestSums(t *testing.T) {

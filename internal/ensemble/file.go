@@ -37,7 +37,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -87,7 +87,7 @@ type Ensemble struct {
 	// Expected is what the accuracy, or error, on data without labels is estimated from. It is nil if no command has
 	// seen labelled predictions.
 	Expected *expect.Validation
-	// Guarantee is what is promised of predictions. It is nil if nothing is.
+	// Guarantee is what is guaranteed of predictions. It is nil if nothing is.
 	Guarantee *guarantee.Guarantee
 	// FittedOn says which data chose the calibration, or noise. It is nil if none did, or if an older version wrote the file.
 	FittedOn *guarantee.Data
@@ -104,8 +104,8 @@ type Component struct {
 	// Scores gives the meaning of the networks' scores if it was set after the posterior was made. If it is empty, the
 	// posterior's model card has it.
 	Scores string `json:"scores,omitempty"`
-	// Intake holds the findings of the checks of the training data (sample --bn-data). It is nil without them.
-	Intake *intake.Report `json:"intake,omitempty"`
+	// Probe holds the findings of the checks of the training data (sample --bn-data). It is nil without them.
+	Probe *probe.Report `json:"intake,omitempty"`
 	// Checkpoints are set if the members are checkpoints. Each has the path at the time of writing, and identifies its
 	// content.
 	Checkpoints []swag.Checkpoint `json:"checkpoints,omitempty"`
@@ -144,9 +144,9 @@ func (e *Ensemble) Name(known names.Known) {
 }
 
 // Checked returns what the checks of the training data found for each component, nil for those without.
-func (e *Ensemble) Checked() (reports []*intake.Report) {
+func (e *Ensemble) Checked() (reports []*probe.Report) {
 	for _, c := range e.Components {
-		reports = append(reports, c.Intake)
+		reports = append(reports, c.Probe)
 	}
 	return reports
 }
@@ -190,31 +190,31 @@ func (e *Ensemble) Find(k int) (component, place int) {
 
 // metadata returns what the file says of the ensemble.
 func (e *Ensemble) metadata() map[string]any {
-	said := map[string]any{
+	record := map[string]any{
 		"components":  e.Components,
 		"sampling":    e.Sampling,
 		"card":        e.Card,
 		"calibration": e.Calibration,
 	}
 	if e.Threshold > 0 {
-		said["threshold"] = e.Threshold
+		record["threshold"] = e.Threshold
 	}
 	if e.Stopping != nil {
-		said["stopping"] = e.Stopping
+		record["stopping"] = e.Stopping
 	}
 	if !e.Guarantee.Empty() {
-		said["guarantee"] = e.Guarantee
+		record["guarantee"] = e.Guarantee
 	}
 	if e.FittedOn != nil {
-		said["fitted_on"] = e.FittedOn
+		record["fitted_on"] = e.FittedOn
 	}
 	if e.Validation != nil {
-		said["validation"] = e.Validation
+		record["validation"] = e.Validation
 	}
 	if e.Expected != nil {
-		said["expected"] = e.Expected
+		record["expected"] = e.Expected
 	}
-	return said
+	return record
 }
 
 // Write writes the ensemble file.

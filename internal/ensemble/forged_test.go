@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
-	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
+	"github.com/swagwrap/swagwrap/fixtures/reliability/forge"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -74,7 +74,7 @@ func openForged(t testing.TB, dir string, b []byte) bool {
 	}
 	var e *ensemble.Ensemble
 	var err error
-	promise.Heap(t, len(b), func() { e, err = ensemble.Open(path) })
+	reliability.Heap(t, len(b), func() { e, err = ensemble.Open(path) })
 	if err != nil {
 		if !strings.HasPrefix(err.Error(), path+": ") {
 			t.Errorf("does not name the file: %v", err)
@@ -112,7 +112,7 @@ func TestMutatedFiles(t *testing.T) {
 			t.Fatalf("%s: refused unchanged", name)
 		}
 		accepted := 0
-		for range promise.Figure(200, 40_000) {
+		for range reliability.Figure(200, 40_000) {
 			b, m := mutated()
 			if b != nil && openForged(t, dir, b) {
 				accepted++
@@ -219,7 +219,7 @@ func TestForgedFiles(t *testing.T) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		promise.Heap(t, len(b), func() { _, err = ensemble.Open(path) })
+		reliability.Heap(t, len(b), func() { _, err = ensemble.Open(path) })
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %.300v, want %s", what, err, tc.want)
 		}

@@ -92,22 +92,22 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 		p := m.NewPositions(n.Axis(), n.Axes())
 		scores, gives, flags = p.Scores, p.Gives, p.GivesFlags
 	}
-	var said []task.Said
+	var record []task.MemberOutcome
 	for at, k := range j.Members {
 		i, _ := j.Ensemble.Find(k)
-		said = append(said, j.tasks[i].Say(m, scores(at)))
+		record = append(record, j.tasks[i].Say(m, scores(at)))
 	}
-	outputs := j.tasks[0].Fuse(m, said, j.weights(), j.Ensemble.Calibration)
+	outputs := j.tasks[0].Fuse(m, record, j.weights(), j.Ensemble.Calibration)
 	for _, o := range outputs {
 		if err := gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			return nil, err
 		}
 	}
-	promised, err := j.promised().Fuse(m, j.tasks[0], outputs)
+	guaranteed, err := j.guaranteed().Fuse(m, j.tasks[0], outputs)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", j.Ensemble.Path, err)
 	}
-	for _, o := range promised {
+	for _, o := range guaranteed {
 		give := gives
 		if o.Flags {
 			give = flags
@@ -119,8 +119,8 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 	return m, nil
 }
 
-// promised returns what the model promises. A promise is for the average over all members, and is nil for some of them.
-func (j *Fused) promised() *guarantee.Guarantee {
+// guaranteed returns what the model guarantees. A guarantee is for the average over all members, and is nil for some of them.
+func (j *Fused) guaranteed() *guarantee.Guarantee {
 	if len(j.Members) < j.Ensemble.Members() {
 		return nil
 	}
@@ -130,10 +130,10 @@ func (j *Fused) promised() *guarantee.Guarantee {
 // Task returns the task of an example, which [Fused.Model] finds.
 func (j *Fused) Task() task.Task { return j.whole }
 
-// Promises says what the model promises, or "".
-func (j *Fused) Promises() string {
-	if g := j.promised(); !g.Empty() {
-		return g.Promises(j.whole)
+// Guarantees says what the model guarantees, or "".
+func (j *Fused) Guarantees() string {
+	if g := j.guaranteed(); !g.Empty() {
+		return g.Guarantees(j.whole)
 	}
 	return ""
 }
@@ -165,7 +165,7 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 		if j.tasks == nil {
 			j.whole = t
 		}
-		t = task.Each(t)
+		t = task.OnePosition(t)
 		fusable, ok := t.(task.Fusable)
 		if !ok {
 			return fmt.Errorf("%s: members of the task %q cannot be one model yet", j.Ensemble.Path, t.About().Name)
@@ -213,11 +213,11 @@ func (j *Fused) weights() []float64 {
 	return out
 }
 
-// metadata returns the properties that the model carries. docs/formats.md lists them.
+// metadata returns the properties of the model. docs/formats.md lists them.
 func (j *Fused) metadata() (map[string]string, error) {
 	e := j.Ensemble
 	origin := &Origin{Producer: j.Producer + " " + j.Version}
-	origin.Of(e)
+	origin.SetEnsemble(e)
 	for i, n := range j.Networks {
 		origin.From(e.Components[i].Posterior.Path, n.Posterior)
 	}
@@ -238,11 +238,11 @@ func (j *Fused) metadata() (map[string]string, error) {
 	if e.Threshold > 0 {
 		out["swagwrap.threshold"] = strconv.FormatFloat(e.Threshold, 'g', -1, 64)
 	}
-	if g := j.promised(); !g.Empty() {
+	if g := j.guaranteed(); !g.Empty() {
 		js, err := json.Marshal(struct {
-			Promise string `json:"promise"`
+			Text string `json:"promise"`
 			*guarantee.Guarantee
-		}{j.Promises(), g})
+		}{j.Guarantees(), g})
 		if err != nil {
 			return nil, err
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/swag"
@@ -32,7 +32,7 @@ type made struct {
 
 func (x made) Len() int                  { return x.count }
 func (x made) Shape() []int64            { return x.shape }
-func (x made) Labels() truth.Truth       { return truth.Truth{} }
+func (x made) Labels() target.Target     { return target.Target{} }
 func (x made) ClassNames() []string      { return nil }
 func (x made) Name(int) string           { return "example" }
 func (x made) Sources() []dataset.Source { return nil }
@@ -94,11 +94,11 @@ func files(t *testing.T, e *infer.Engine, j *ensemble.Fused) string {
 	return filepath.Join(dir, "fused.onnx")
 }
 
-// said is what a model or a scorer says of examples.
-type said struct{ prob, entropy, mutual []float64 }
+// printed is what a model or a scorer tells of examples.
+type record struct{ prob, entropy, mutual []float64 }
 
 // largest returns the largest differences of two.
-func (a said) largest(b said) (prob, entropy, mutual float64) {
+func (a record) largest(b record) (prob, entropy, mutual float64) {
 	d := func(a, b []float64) (d float64) {
 		if len(a) != len(b) {
 			return math.Inf(1)
@@ -115,14 +115,14 @@ func (a said) largest(b said) (prob, entropy, mutual float64) {
 }
 
 // run runs a fused model.
-func run(t *testing.T, e *infer.Engine, m *onnxio.Model, data dataset.Dataset) said {
+func run(t *testing.T, e *infer.Engine, m *onnxio.Model, data dataset.Dataset) record {
 	t.Helper()
 	filled, err := m.Runtime()
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := outputs(t, e, filled, data, 7, "prob", "entropy", "mutual_information") // batches of two sizes
-	return said{wide(out[0]), wide(out[1]), wide(out[2])}
+	return record{wide(out[0]), wide(out[1]), wide(out[2])}
 }
 
 func wide(values []float32) (out []float64) {
@@ -161,13 +161,13 @@ func outputs(t *testing.T, e *infer.Engine, model onnxio.Filled, data dataset.Da
 }
 
 // scored is what rows say, as score writes them.
-func scored(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*infer.Network, data dataset.Dataset) said {
+func scored(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*infer.Network, data dataset.Dataset) record {
 	t.Helper()
 	s, err := ensemble.NewScorer(t.Context(), e, ensemble.Scoring{Ensemble: mix, Networks: networks, Data: data, Want: task.RowOptions{Outcomes: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out said
+	var out record
 	err = s.Run(t.Context(), 0, nil, func(c *infer.Chunk) error {
 		for row := range s.Rows(c) {
 			at := 0
@@ -234,7 +234,7 @@ func fusedExporter(t *testing.T, e *infer.Engine, name string) {
 }
 
 // near fails where a number of got is further than tol from that of want.
-func near(t *testing.T, got, want said, tol float64) {
+func near(t *testing.T, got, want record, tol float64) {
 	t.Helper()
 	prob, entropy, mutual := got.largest(want)
 	t.Logf("off by %.2g in probability, %.2g in entropy, %.2g in mutual information", prob, entropy, mutual)

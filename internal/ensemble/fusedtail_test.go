@@ -161,11 +161,11 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said []task.Said
+	var record []task.MemberOutcome
 	for k := range members {
-		said = append(said, what.Say(m, m.Scores(k)))
+		record = append(record, what.Say(m, m.Scores(k)))
 	}
-	of := what.Fuse(m, said, w, by)
+	of := what.Fuse(m, record, w, by)
 	for _, o := range of {
 		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 }
 
 // averaged is what float64 makes of members' scores, each run by itself.
-func averaged(t *testing.T, e *infer.Engine, model *onnxio.Model, l *weights.Layout, members []weights.Slice, what task.Task, w []float64, by *task.Calibration, x list) (out said) {
+func averaged(t *testing.T, e *infer.Engine, model *onnxio.Model, l *weights.Layout, members []weights.Slice, what task.Task, w []float64, by *task.Calibration, x list) (out record) {
 	t.Helper()
 	template, err := onnxio.NewRuntimeTemplate(model, l)
 	if err != nil {

@@ -19,7 +19,7 @@ func engine(t *testing.T) *infer.Engine {
 // classes is the task of so many classes.
 func classes(t testing.TB, count int) task.Task {
 	t.Helper()
-	classes, err := task.Of("", task.OutputSpec{Output: "logits", Count: count})
+	classes, err := task.New("", task.OutputSpec{Output: "logits", Count: count})
 	if err != nil {
 		t.Fatal(err)
 	}

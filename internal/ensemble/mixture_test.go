@@ -159,20 +159,20 @@ func TestMixture(t *testing.T) {
 	if got.Members != 5 || len(got.Mean()) != 10*val.Len() {
 		t.Fatalf("%d members, %d probabilities", got.Members, len(got.Mean()))
 	}
-	apart := 0.0
+	separate := 0.0
 	for i, p := range got.Mean() {
 		if want := 0.7*mean[0][i] + 0.3*mean[1][i]; math.Abs(p-want) > 1e-12 {
 			t.Fatalf("probability %d: %v, want %v", i, p, want)
 		}
-		apart = max(apart, math.Abs(mean[0][i]-mean[1][i]))
+		separate = max(separate, math.Abs(mean[0][i]-mean[1][i]))
 	}
 	for i, h := range got.ExpectedEntropy() {
 		if want := 0.7*entropy[0][i] + 0.3*entropy[1][i]; math.Abs(h-want) > 1e-12 {
 			t.Fatalf("expected entropy %d: %v, want %v", i, h, want)
 		}
 	}
-	if apart < 0.1 { // or weights would not matter
-		t.Errorf("the posteriors' probabilities differ by %v at most", apart)
+	if separate < 0.1 { // or weights would not matter
+		t.Errorf("the posteriors' probabilities differ by %v at most", separate)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestMixtureAntithetic(t *testing.T) {
 	}
 }
 
-// Moved posteriors are told apart by their content, not by their order, and a
+// Moved posteriors are distinguished by their content, not by their order, and a
 // file that is none of them is not ignored.
 func TestOpenPosterior(t *testing.T) {
 	t.Parallel()

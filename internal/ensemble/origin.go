@@ -21,7 +21,7 @@ const (
 	KeyOrigin      = "swagwrap.origin"
 	KeyCard        = "swagwrap.model_card"
 	KeyCalibration = "swagwrap.calibration" // is in the graph
-	KeyGuarantee   = "swagwrap.guarantee"   // what is promised, and the data that chose it
+	KeyGuarantee   = "swagwrap.guarantee"   // what is guaranteed, and the data that chose it
 	KeyFigures     = "swagwrap.figures"     // what compare measured
 	KeyInput       = "swagwrap.input"       // [InputPixels], or nothing for the networks' own input
 	KeyApply       = "swagwrap.apply"       // a calibration that is not in the graph: the caller applies it to the scores
@@ -63,12 +63,12 @@ func (o *Origin) From(path string, p *swag.Posterior) {
 	o.Posteriors = append(o.Posteriors, s)
 }
 
-// Of names the ensemble.
-func (o *Origin) Of(e *Ensemble) {
+// SetEnsemble names the ensemble.
+func (o *Origin) SetEnsemble(e *Ensemble) {
 	o.Ensemble, o.Sampling = &Reference{filepath.Base(e.Path), e.ID}, &e.Sampling
 }
 
-// ModelMetadata returns the metadata that every exported model carries. The calibration apply is not in the graph. It is
+// ModelMetadata returns the metadata of every exported model. The calibration apply is not in the graph. It is
 // nil if there is none.
 func ModelMetadata(kind string, card swag.Card, origin *Origin, apply *task.Calibration) (map[string]string, error) {
 	out := map[string]string{KeyKind: kind}

@@ -31,7 +31,7 @@ func promising(t *testing.T, of string, opset, count int, g *guarantee.Guarantee
 	if err != nil {
 		t.Fatal(err)
 	}
-	what, err := task.Of(of, task.OutputSpec{Output: "z", Count: count})
+	what, err := task.New(of, task.OutputSpec{Output: "z", Count: count})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +45,11 @@ func promising(t *testing.T, of string, opset, count int, g *guarantee.Guarantee
 		vectors = append(vectors, v)
 	}
 	return joinMembers(t, model, l, graph, what.(task.Fusable), vectors, []float64{1. / 3, 1. / 3, 1. / 3}, nil, func(m *fused.Model, of []task.Output) {
-		promised, err := g.Fuse(m, what, of)
+		guaranteed, err := g.Fuse(m, what, of)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range promised {
+		for _, o := range guaranteed {
 			value := m.Node("Cast", []string{o.Value}, fused.Attribute{Name: "to", Int: int64(onnxio.Float)})
 			if err := m.Gives(o.Name, value, int64(o.Width)); err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func promising(t *testing.T, of string, opset, count int, g *guarantee.Guarantee
 	})
 }
 
-// tied are examples whose scores are random, the same for all classes, the same for some, or far apart.
+// tied are examples whose scores are random, the same for all classes, the same for some, or very different.
 func tied(count int) list {
 	r := rand.New(rand.NewPCG(9, uint64(count)))
 	x := list{made: made{shape: []int64{int64(count)}, count: 40}}
@@ -76,7 +76,7 @@ func tied(count int) list {
 
 // For the same probabilities, the sets of a model are those of score bit for bit, also on ties. Cuts are exactly the
 // probability or the sum of some class, or next to it.
-func TestPromisedSets(t *testing.T) {
+func TestGuaranteedSets(t *testing.T) {
 	t.Parallel()
 	e := engine(t)
 	for _, c := range []struct {
@@ -106,7 +106,7 @@ func TestPromisedSets(t *testing.T) {
 			if c.of == "classes" {
 				g.Answers = &guarantee.Answers{Risk: 0.1, Cut: 0.5}
 			}
-			prob := promisedOutputs(t, e, promising(t, c.of, c.opset, c.count, g), x, "prob")[0]
+			prob := guaranteedOutputs(t, e, promising(t, c.of, c.opset, c.count, g), x, "prob")[0]
 			rule := coverage.Rule(&coverage.Cells[0])
 			var ranking sets.Ranking
 			for round := range 6 {
@@ -132,14 +132,14 @@ func TestPromisedSets(t *testing.T) {
 				if g.Answers != nil {
 					names = append(names, task.AbstainColumn)
 				}
-				out := promisedOutputs(t, e, promising(t, c.of, c.opset, c.count, g), x, names...)
-				checkPromised(t, g, c.count, out)
+				out := guaranteedOutputs(t, e, promising(t, c.of, c.opset, c.count, g), x, names...)
+				checkGuaranteed(t, g, c.count, out)
 			}
 		})
 	}
 }
 
-func promisedOutputs(t *testing.T, e *infer.Engine, m *onnxio.Model, x list, names ...string) [][]float32 {
+func guaranteedOutputs(t *testing.T, e *infer.Engine, m *onnxio.Model, x list, names ...string) [][]float32 {
 	t.Helper()
 	filled, err := m.Runtime()
 	if err != nil {
@@ -149,7 +149,7 @@ func promisedOutputs(t *testing.T, e *infer.Engine, m *onnxio.Model, x list, nam
 }
 
 // checkPromised compares what a model gives with what a rule makes of its probabilities.
-func checkPromised(t *testing.T, g *guarantee.Guarantee, count int, out [][]float32) {
+func checkGuaranteed(t *testing.T, g *guarantee.Guarantee, count int, out [][]float32) {
 	t.Helper()
 	rule, want := g.Coverage.Rule(&g.Coverage.Cells[0]), make([]bool, count)
 	var ranking sets.Ranking

@@ -9,8 +9,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Rows iterates over the rows of a chunk. All rows share the same memory. Sums of the chunk become averages.
@@ -69,8 +69,8 @@ func (s *Scorer) averaged(c *infer.Chunk, i int) (t task.Task, a task.Average, r
 }
 
 // begin begins a row.
-func (s *Scorer) begin(r *predictions.Row, index int, path string, label truth.Truth) {
-	*r = predictions.Row{Index: index, Path: path, Label: truth.Unknown, Values: r.Values[:0], Sums: r.Sums[:0]}
+func (s *Scorer) begin(r *predictions.Row, index int, path string, label target.Target) {
+	*r = predictions.Row{Index: index, Path: path, Label: target.Unknown, Values: r.Values[:0], Sums: r.Sums[:0]}
 	if !s.labels.Dense() {
 		r.Label = label.Class()
 	}
@@ -87,7 +87,7 @@ func (s *Scorer) end(t task.Task, err error, r *predictions.Row) {
 	}
 	r.Values, r.Sums = append(r.Values, s.reading.Values...), append(r.Sums, s.reading.Sums...)
 	if s.reading.Sizes != nil {
-		r.Values = s.decider.End(r.Values, s.job.Want.Truth)
+		r.Values = s.decider.End(r.Values, s.job.Want.Target)
 	}
 	if s.job.Positions != nil {
 		r.Fatal = s.job.Positions(r.Path, t, &s.reading)
@@ -124,13 +124,13 @@ func (s *Scorer) average(c *infer.Chunk, i int) task.Average {
 func (s *Scorer) calibrated(t task.Task, a task.Average) task.Average {
 	a.Threshold = s.job.Threshold
 	if s.job.Ensemble.Calibration != nil {
-		a.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(task.Each(t), outcome) }
+		a.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(task.OnePosition(t), outcome) }
 	}
 	return a
 }
 
 // label returns the checked labels of an example. An example that cannot be read has none.
-func (s *Scorer) label(t task.Task, at int) (truth.Truth, error) {
+func (s *Scorer) label(t task.Task, at int) (target.Target, error) {
 	label, err := s.labels.Load(at)
 	if err != nil || label.None() || !label.Dense() && !label.Known() {
 		return label, err

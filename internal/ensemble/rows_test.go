@@ -7,8 +7,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Row is a row of classes with names for its values.
@@ -37,7 +37,7 @@ func same(a, b Row) bool {
 		slices.EqualFunc(a.values, b.values, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
 
-// named takes a row apart.
+// named parses a row.
 func named(columns []task.Column, r *predictions.Row) Row {
 	out := Row{Index: r.Index, Label: r.Label, Path: r.Path, Error: r.Error, Prediction: -1, values: slices.Clone(r.Values)}
 	if r.Error != "" {
@@ -65,6 +65,6 @@ func describe(sums *infer.Sums, i int, e *ensemble.Ensemble, label int) Row {
 	want := task.RowOptions{Outcomes: true}
 	average := sums.Average(make([]float64, sums.Task.About().Width), i)
 	average.Calibrate = e.CalibrateClasses
-	values := sums.Task.Values(nil, want, average, truth.Truth{Classes: []int{label}})
+	values := sums.Task.Values(nil, want, average, target.Target{Classes: []int{label}})
 	return named(sums.Task.Columns(want), &predictions.Row{Index: i, Values: values})
 }

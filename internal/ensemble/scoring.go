@@ -16,8 +16,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Scoring describes a scoring job.
@@ -66,12 +66,12 @@ type Scorer struct {
 
 	job     Scoring
 	engine  *infer.Engine
-	labels  truth.Truth
+	labels  target.Target
 	names   []string  // of the classes, or nil
 	weights []float64 // of the members, if they are kept
 	reading task.Reading
 	join    *joiner            // nil unless the examples are tiles
-	decider *guarantee.Decider // nil if nothing is promised
+	decider *guarantee.Decider // nil if nothing is guaranteed
 }
 
 // NewScorer returns a Scorer for the job. See [infer.NewScorer].
@@ -109,7 +109,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if err := checkThreshold(job.Ensemble.Path, s.job.Threshold, s.Task()); err != nil {
 		return nil, err
 	}
-	if err := s.promise(); err != nil {
+	if err := s.guarantee(); err != nil {
 		return nil, fmt.Errorf("%s: %w", job.Ensemble.Path, err)
 	}
 	if v := job.Ensemble.Expected; v != nil && v.All != nil && task.Large(s.Task()) {
@@ -138,8 +138,8 @@ func (s *Scorer) newScorer(ctx context.Context, job *Scoring, data dataset.Datas
 	return own, err
 }
 
-// promise prepares for what the ensemble promises of its predictions.
-func (s *Scorer) promise() (err error) {
+// guarantee prepares for what the ensemble guarantees of its predictions.
+func (s *Scorer) guarantee() (err error) {
 	if s.job.Choosing {
 		return nil
 	}
@@ -225,7 +225,7 @@ func (s *Scorer) name() error {
 	if err := infer.CheckLabels(s.Task(), labels, s.job.Data.Name); err != nil {
 		return err
 	}
-	s.names, s.labels, s.job.Want.Truth = named, labels, labels.Width > 0 || labels.Dense()
+	s.names, s.labels, s.job.Want.Target = named, labels, labels.Width > 0 || labels.Dense()
 	return nil
 }
 
@@ -308,7 +308,7 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 }
 
 // Labels returns the labels of the data. They have no width if there are none.
-func (s *Scorer) Labels() truth.Truth { return s.labels }
+func (s *Scorer) Labels() target.Target { return s.labels }
 
 // Threshold returns the threshold of the rows, or 0 for the usual one.
 func (s *Scorer) Threshold() float64 { return s.job.Threshold }

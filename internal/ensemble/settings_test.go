@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -55,7 +55,7 @@ func FuzzSettings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, js string) {
 		var s *ensemble.SettingsFile
 		var err error
-		promise.Heap(t, len(js), func() { s, err = ensemble.ParseSettings([]byte(js)) })
+		reliability.Heap(t, len(js), func() { s, err = ensemble.ParseSettings([]byte(js)) })
 		if err != nil {
 			return
 		}

@@ -28,13 +28,13 @@ type Stopping struct {
 	// Checks are the numbers of members after which examples are checked. Stages has the correction for each.
 	Checks []int        `json:"checks"`
 	Stages []task.Stage `json:"stages"`
-	// Promise is what the rule was chosen for, and Cost is what it costs on the validation data.
-	Promise StoppingPromise `json:"promise"`
-	Cost    StoppingCost    `json:"cost"`
+	// Guarantee is what the rule was chosen for, and Cost is what it costs on the validation data.
+	Guarantee StoppingGuarantee `json:"promise"`
+	Cost      StoppingCost      `json:"cost"`
 }
 
 // StoppingPromise bounds the effect of stopping.
-type StoppingPromise struct {
+type StoppingGuarantee struct {
 	// NLL bounds the divergence from the prediction of all members, in nats, with a confidence of 95 %. The divergence is the
 	// expected increase of the mean NLL: the increase if all members are right about their probabilities.
 	NLL float64 `json:"nll"`

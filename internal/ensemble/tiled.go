@@ -8,8 +8,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // joiner puts the averaged outcomes of tiles together to those of pictures. Where tiles overlap, it takes their mean, as
@@ -87,7 +87,7 @@ func (s *Scorer) tile(c *infer.Chunk, i int, r *predictions.Row) bool {
 		s.reading.End()
 	}
 	j.next = k + 1
-	s.begin(r, k-j.first, j.PictureName(k), truth.Truth{})
+	s.begin(r, k-j.first, j.PictureName(k), target.Target{})
 	s.end(j.task, j.err, r)
 	return true
 }

@@ -4,11 +4,11 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate/sets"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// A Decider makes the sets, the intervals and the abstentions of examples. It is nil if nothing is promised.
+// A Decider makes the sets, the intervals and the abstentions of examples. It is nil if nothing is guaranteed.
 type Decider struct {
 	*Guarantee
 	task task.Task // of one position
@@ -34,7 +34,7 @@ func NewDecider(g *Guarantee, t task.Task, groupOf func(i int, name string) stri
 	if err := g.Check(t); err != nil {
 		return nil, err
 	}
-	d := &Decider{Guarantee: g, task: task.Each(t), groupOf: groupOf, rules: make(map[*Cell]*sets.Rule)}
+	d := &Decider{Guarantee: g, task: task.OnePosition(t), groupOf: groupOf, rules: make(map[*Cell]*sets.Rule)}
 	d.set = make([]bool, d.task.About().Classes)
 	return d, nil
 }
@@ -120,7 +120,7 @@ func (d *Decider) Begin(i int, name string) {
 }
 
 // Position makes the set of a position, and returns its size. one is its label, which may be unknown.
-func (d *Decider) Position(row []float64, one truth.Truth) (size float64) {
+func (d *Decider) Position(row []float64, one target.Target) (size float64) {
 	for _, in := range d.make(d.cell, row) {
 		if in {
 			size++
@@ -138,7 +138,7 @@ func (d *Decider) Position(row []float64, one truth.Truth) (size float64) {
 }
 
 // End appends what an example with several positions gets: the mean size of their sets, and with labels the share of the
-// truth that they miss.
+// target that they miss.
 func (d *Decider) End(dst []float64, labelled bool) []float64 {
 	if dst = append(dst, d.size/d.n); labelled {
 		dst = append(dst, d.miss/d.has) // NaN where nothing is true

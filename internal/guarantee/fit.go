@@ -8,8 +8,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Fitting chooses the thresholds of a [Coverage]. Add its examples, and then call Choose.
@@ -35,7 +35,7 @@ type gathered struct {
 }
 
 // Add adds an example with its calibrated outcome and what is known of it. group is "" without groups.
-func (f *Fitting) Add(outcome []float64, label truth.Truth, group string) error {
+func (f *Fitting) Add(outcome []float64, label target.Target, group string) error {
 	if !label.Known() {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (f *Fitting) group(name string) *gathered {
 }
 
 // addNumbers adds the distance of each target from its mean, in standard deviations.
-func (f *Fitting) addNumbers(t task.Targeted, outcome []float64, label truth.Truth, into []*gathered) {
+func (f *Fitting) addNumbers(t task.Targeted, outcome []float64, label target.Target, into []*gathered) {
 	for k, y := range label.Values {
 		mean, std := deviation(t, outcome, k, f.deviation())
 		score := math.Abs(y-mean) / std
@@ -120,7 +120,7 @@ func deviation(t task.Targeted, outcome []float64, k int, method string) (mean, 
 }
 
 // addTrue adds the probabilities of all that is true of the example.
-func (f *Fitting) addTrue(outcome []float64, label truth.Truth, into []*gathered) {
+func (f *Fitting) addTrue(outcome []float64, label target.Target, into []*gathered) {
 	if f.own == nil {
 		f.own = make([][]float64, len(into[0].missed))
 	}
@@ -149,10 +149,10 @@ func coarse(p float64) float64 {
 
 // eachTrue calls use with the classes or labels that are true of an example, and their probabilities. A pixel without a
 // label has none.
-func eachTrue(t task.Task, outcome []float64, label truth.Truth, use func(class int, p float64)) {
+func eachTrue(t task.Task, outcome []float64, label target.Target, use func(class int, p float64)) {
 	if task.Large(t) {
-		task.EachKnown(t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
-			eachTrue(task.Each(t), row, one, use)
+		task.EachKnown(t, outcome, label, func(_ int, row []float64, one target.Target) error {
+			eachTrue(task.OnePosition(t), row, one, use)
 			return nil
 		})
 		return

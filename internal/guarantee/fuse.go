@@ -20,7 +20,7 @@ type Output struct {
 // leastRanked is the first opset with CumSum and ScatterElements, which methods that rank classes need.
 const leastRanked = 11
 
-// Exportable returns an error if no graph can make the promise.
+// Exportable returns an error if no graph can make the guarantee.
 func (g *Guarantee) Exportable() error {
 	if g.Empty() || g.Coverage == nil || g.Coverage.By == "" || g.Coverage.By == ByClass {
 		return nil

@@ -1,13 +1,13 @@
-// Package guarantee is what an ensemble promises of its predictions: sets or intervals that contain the truth, and
+// Package guarantee is what an ensemble guarantees of its predictions: sets or intervals that contain the target, and
 // answers that are right.
 //
 // A [Fitting] chooses the thresholds on labelled examples. A [Decider] applies them to examples, and [Coverage.Fuse]
-// writes them into a graph. A [Realised] counts how often the promise held.
+// writes them into a graph. A [Realised] counts how often the guarantee held.
 //
 // # Invariants
 //
-// The promises hold for new examples from the same distribution as those that chose the thresholds. No other
-// assumption is made of the networks. An infinite threshold keeps every promise, and says nothing: it is stored as null.
+// The guarantees hold for new examples from the same distribution as those that chose the thresholds. No other
+// assumption is made of the networks. An infinite threshold keeps every guarantee, and says nothing: it is stored as null.
 //
 // # Concurrency
 //
@@ -26,13 +26,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Guarantee is what an ensemble promises. Fields are nil without such a promise.
+// Guarantee is what an ensemble guarantees. Fields are nil without such a guarantee.
 type Guarantee struct {
 	Coverage *Coverage `json:"coverage,omitempty"`
 	Answers  *Answers  `json:"answers,omitempty"`
 }
 
-// Empty reports whether nothing is promised. It is true for nil.
+// Empty reports whether nothing is guaranteed. It is true for nil.
 func (g *Guarantee) Empty() bool { return g == nil || g.Coverage == nil && g.Answers == nil }
 
 // Data says which examples chose thresholds or a calibration.
@@ -62,7 +62,7 @@ const (
 	ByEpistemic = "epistemic_std" // without noise there is no other
 )
 
-// Coverage is the promise that sets or intervals contain the truth with the probability Level.
+// Coverage is the guarantee that sets or intervals contain the target with the probability Level.
 type Coverage struct {
 	Level   float64 `json:"level"`
 	Method  string  `json:"method"`
@@ -85,7 +85,7 @@ type Cell struct {
 	Whole []int `json:"whole,omitempty"`
 }
 
-// Answers is the promise that at most the share Risk of answers is wrong, with 95 % confidence. An answer is given if the
+// Answers is the guarantee that at most the share Risk of answers is wrong, with 95 % confidence. An answer is given if the
 // largest probability is above the cut.
 type Answers struct {
 	Risk     float64 `json:"risk"`
@@ -94,7 +94,7 @@ type Answers struct {
 	Data     Data    `json:"data"`
 }
 
-// Intervals reports whether the promise is about numbers.
+// Intervals reports whether the guarantee is about numbers.
 func (c *Coverage) Intervals() bool { return c.Method == ByStd || c.Method == ByEpistemic }
 
 // Infinite reports whether some threshold is infinite.
@@ -110,7 +110,7 @@ func (c *Coverage) Rule(e *Cell) *sets.Rule {
 // Sound returns an error unless the guarantee can be one of some task. It may come from a file.
 func (g *Guarantee) Sound() error {
 	if g.Empty() {
-		return errors.New("no promise")
+		return errors.New("no guarantee")
 	}
 	if a := g.Answers; a != nil && (!(a.Risk > 0 && a.Risk < 1) || !(a.Cut >= -1 && a.Cut <= 2) || !(a.Answered >= 0 && a.Answered <= 1)) {
 		return fmt.Errorf("answers above %v for a risk of %v, want numbers between 0 and 1", a.Cut, a.Risk)
@@ -164,7 +164,7 @@ func (c *Coverage) find(group string) *Cell {
 
 // Check returns an error unless the guarantee is for predictions of the task.
 func (g *Guarantee) Check(t task.Task) error {
-	each := task.Each(t)
+	each := task.OnePosition(t)
 	if _, ok := each.(task.Evident); g.Answers != nil && (!ok || task.Large(t)) {
 		return fmt.Errorf("answers that are right or wrong are of classes, and the task is %s", t.About().Name)
 	}
@@ -188,15 +188,15 @@ func (g *Guarantee) Check(t task.Task) error {
 	return nil
 }
 
-// Impossible is the error of a coverage that cannot be promised. Instead says what can be.
+// Impossible is the error of a coverage that cannot be guaranteed. Instead says what can be.
 type Impossible struct{ Why, Instead string }
 
 func (e *Impossible) Error() string { return e.Why }
 
-// Possible returns an [Impossible] if no coverage can be promised of the task by the method. The method may be empty for
+// Possible returns an [Impossible] if no coverage can be guaranteed of the task by the method. The method may be empty for
 // the default.
 func Possible(t task.Task, method, by string) error {
-	each := task.Each(t)
+	each := task.OnePosition(t)
 	_, numbers := each.(task.Targeted)
 	_, paired := each.(task.Paired)
 	no := func(instead, format string, args ...any) error {
@@ -205,17 +205,17 @@ func Possible(t task.Task, method, by string) error {
 	without := "leave out " + setting.Coverage.String()
 	switch {
 	case task.SpecOf(t).Next:
-		return no(without, "no promise holds for the next token: the windows of a text depend on each other")
+		return no(without, "no guarantee holds for the next token: the windows of a text depend on each other")
 	case numbers && task.Large(t):
-		return no(without, "intervals of pixels have no promise: they are for one number, or a few, of each example")
+		return no(without, "intervals of pixels have no guarantee: they are for one number, or a few, of each example")
 	case numbers && method != "" && method != ByStd && method != ByEpistemic:
 		return no("leave out "+setting.Sets.String(), "%s makes sets of classes, and the task is %s", method, t.About().Name)
 	case numbers && by == ByClass:
-		return no("leave out "+setting.By.String()+": each target has a promise of its own", "by class: the task is %s", t.About().Name)
+		return no("leave out "+setting.By.String()+": each target has a guarantee of its own", "by class: the task is %s", t.About().Name)
 	case numbers:
 		return nil
 	case each.About().Classes == 0:
-		return no(without, "the task %s has no classes and no numbers to promise", t.About().Name)
+		return no(without, "the task %s has no classes and no numbers to guarantee", t.About().Name)
 	case method == ByStd || method == ByEpistemic:
 		return no("", "%s makes intervals of numbers, and the task is %s", method, t.About().Name)
 	case method != "" && method != string(sets.LAC) && (paired || task.Large(t)):
@@ -232,7 +232,7 @@ func placesOf(t task.Task) (one, whole string) {
 	return "tokens", "text"
 }
 
-// Parts names the classes or groups that have a promise of their own, such as ", each class". It is "" without any.
+// Parts names the classes or groups that have a guarantee of their own, such as ", each class". It is "" without any.
 func (c *Coverage) Parts() string {
 	switch c.By {
 	case "":
@@ -243,10 +243,10 @@ func (c *Coverage) Parts() string {
 	return fmt.Sprintf(", each of %d groups", len(c.Cells)-1)
 }
 
-// Promise says what is promised of new examples, for the task.
-func (c *Coverage) Promise(t task.Task) string {
+// Guarantee says what is guaranteed of new examples, for the task.
+func (c *Coverage) Guarantee(t task.Task) string {
 	percent := fmt.Sprintf("%g %%", Rounded(100*c.Level))
-	_, paired := task.Each(t).(task.Paired)
+	_, paired := task.OnePosition(t).(task.Paired)
 	to := ""
 	switch {
 	case c.By == ByClass && paired:
@@ -269,7 +269,7 @@ func (c *Coverage) Promise(t task.Task) string {
 	return fmt.Sprintf("sets contain the true class of at least %s of new examples%s", percent, to)
 }
 
-// Outputs returns the names of the outputs that a model has for the promises.
+// Outputs returns the names of the outputs that a model has for the guarantees.
 func (g *Guarantee) Outputs() (names []string) {
 	if c := g.Coverage; c != nil && c.Intervals() {
 		names = append(names, task.LowerColumn, task.UpperColumn)
@@ -297,19 +297,19 @@ func (g *Guarantee) Chosen() string {
 // Rounded removes what binary fractions add to decimal ones.
 func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
-// Promise says what is promised of new examples.
-func (a *Answers) Promise() string {
+// Guarantee says what is guaranteed of new examples.
+func (a *Answers) Guarantee() string {
 	return fmt.Sprintf("at most %g %% of the answers to new examples are wrong, with 95 %% confidence", Rounded(100*a.Risk))
 }
 
-// Promises returns all promises in one sentence.
-func (g *Guarantee) Promises(t task.Task) string {
+// Guarantees returns all guarantees in one sentence.
+func (g *Guarantee) Guarantees(t task.Task) string {
 	var list []string
 	if g.Coverage != nil {
-		list = append(list, g.Coverage.Promise(t))
+		list = append(list, g.Coverage.Guarantee(t))
 	}
 	if g.Answers != nil {
-		list = append(list, g.Answers.Promise())
+		list = append(list, g.Answers.Guarantee())
 	}
 	return strings.Join(list, "; ")
 }

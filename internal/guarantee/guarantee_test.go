@@ -8,25 +8,25 @@ import (
 	"strings"
 	"testing"
 
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // source draws labelled predictions of a task. The predictions are wrong in a way of their own: they are too sure, or their
-// noise is off. No promise depends on that.
+// noise is off. No guarantee depends on that.
 type source struct {
 	name string
 	task task.Task
-	draw func(r *rand.Rand) (outcome []float64, label truth.Truth, group string)
+	draw func(r *rand.Rand) (outcome []float64, label target.Target, group string)
 	by   []string // what thresholds are chosen by
 	sets []string
 }
 
-func of(t *testing.T, name string, s task.OutputSpec) task.Task {
+func newTask(t *testing.T, name string, s task.OutputSpec) task.Task {
 	t.Helper()
-	what, err := task.Of(name, s)
+	what, err := task.New(name, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,20 +55,20 @@ func probabilities(r *rand.Rand, classes int, sure float64) (p []float64, class 
 
 func sources(t *testing.T) []source {
 	const labels, side = 6, 8
-	regression := of(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: gauss.ByVariance}}).(task.Targeted)
+	numbers := newTask(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: regression.ByVariance}}).(task.Targeted)
 	return []source{
-		{"ten classes, too sure", of(t, "classes", task.OutputSpec{Count: 10}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
+		{"ten classes, too sure", newTask(t, "classes", task.OutputSpec{Count: 10}), func(r *rand.Rand) ([]float64, target.Target, string) {
 			p, class := probabilities(r, 10, 2)
-			return p, truth.Truth{Classes: []int{class}}, fmt.Sprint("site ", r.IntN(3))
+			return p, target.Target{Classes: []int{class}}, fmt.Sprint("site ", r.IntN(3))
 		}, []string{"", ByClass, "site"}, []string{"lac", "aps", "raps"}},
-		{"two classes, rounded", of(t, "binary", task.OutputSpec{Count: 1}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
+		{"two classes, rounded", newTask(t, "binary", task.OutputSpec{Count: 1}), func(r *rand.Rand) ([]float64, target.Target, string) {
 			p, class := probabilities(r, 2, 0.5)
 			p[1] = math.Round(50*p[1]) / 50 // many ties
 			p[0] = 1 - p[1]
-			return p, truth.Truth{Classes: []int{class}}, ""
+			return p, target.Target{Classes: []int{class}}, ""
 		}, []string{"", ByClass}, []string{"lac"}},
-		{"labels", of(t, "labels", task.OutputSpec{Count: labels}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
-			out, label := make([]float64, 3*labels), truth.Truth{Width: labels}
+		{"labels", newTask(t, "labels", task.OutputSpec{Count: labels}), func(r *rand.Rand) ([]float64, target.Target, string) {
+			out, label := make([]float64, 3*labels), target.Target{Width: labels}
 			for k := range labels {
 				p, class := probabilities(r, 2, 1.5)
 				out[k], out[labels+k] = p[1], p[0]
@@ -76,12 +76,12 @@ func sources(t *testing.T) []source {
 			}
 			return out, label, fmt.Sprint("site ", r.IntN(2))
 		}, []string{"", ByClass, "site"}, []string{"lac"}},
-		{"regression, wrong noise", regression, func(r *rand.Rand) ([]float64, truth.Truth, string) {
+		{"regression, wrong noise", numbers, func(r *rand.Rand) ([]float64, target.Target, string) {
 			mean, std := r.NormFloat64(), math.Exp(r.NormFloat64())
-			m := []gauss.Moments{{Mean: mean, Aleatoric: std * std, Epistemic: 0.1}}
-			return regression.FromMoments(m), truth.Truth{Values: []float64{mean + 3*std*r.ExpFloat64()}, Width: 1}, fmt.Sprint("site ", r.IntN(2))
+			m := []regression.Moments{{Mean: mean, Aleatoric: std * std, Epistemic: 0.1}}
+			return numbers.FromMoments(m), target.Target{Values: []float64{mean + 3*std*r.ExpFloat64()}, Width: 1}, fmt.Sprint("site ", r.IntN(2))
 		}, []string{"", "site"}, []string{""}},
-		{"pixels", of(t, "classes", task.OutputSpec{Count: 4, Axis: 1, Positions: side * side, Sides: [3]int{side, side}}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
+		{"pixels", newTask(t, "classes", task.OutputSpec{Count: 4, Axis: 1, Positions: side * side, Sides: [3]int{side, side}}), func(r *rand.Rand) ([]float64, target.Target, string) {
 			var out []float64
 			var classes []int
 			sure := math.Exp(r.NormFloat64()) // pictures differ as a whole
@@ -89,15 +89,15 @@ func sources(t *testing.T) []source {
 				p, class := probabilities(r, 4, sure)
 				out, classes = append(append(out, p...), 0), append(classes, class)
 			}
-			return out, truth.Truth{Classes: classes, Positions: side * side}, fmt.Sprint("site ", r.IntN(2))
+			return out, target.Target{Classes: classes, Positions: side * side}, fmt.Sprint("site ", r.IntN(2))
 		}, []string{"", "site"}, []string{"lac"}},
 	}
 }
 
-// Over many splits the promise holds on average, for all examples, for each class and for each group. No share is below the
-// promise by more than chance explains.
+// Over many splits the guarantee holds on average, for all examples, for each class and for each group. No share is below the
+// guarantee by more than chance explains.
 func TestRealised(t *testing.T) {
-	splits := promise.Figure(30, 1000)
+	splits := reliability.Figure(30, 1000)
 	for _, s := range sources(t) {
 		for _, by := range s.by {
 			for _, method := range s.sets {
@@ -130,7 +130,7 @@ func realise(t *testing.T, s source, by, method string, splits int) {
 	}
 	for name, shares := range sums {
 		if by != ByClass && strings.HasPrefix(name, "class ") || by != "site" && strings.HasPrefix(name, "site ") {
-			continue // no promise for these alone
+			continue // no guarantee for these alone
 		}
 		mean, squares, n := 0.0, 0.0, float64(len(shares))
 		for _, v := range shares {
@@ -143,10 +143,10 @@ func realise(t *testing.T, s source, by, method string, splits int) {
 		}
 		if name == "all" && by == "" {
 			se := math.Sqrt(max(0, squares-mean*mean) / n)
-			t.Logf("%s by %q %s: %.4f ± %.4f over %d splits, promised %v", s.name, by, method, mean, se, splits, level)
+			t.Logf("%s by %q %s: %.4f ± %.4f over %d splits, guaranteed %v", s.name, by, method, mean, se, splits, level)
 			// Without ties and jumps it is at most 1/(n+1) above.
 			if s.name != "two classes, rounded" && method != "aps" && method != "raps" && !task.Large(s.task) && mean > level+1/float64(fitted)+2*se+0.002 {
-				t.Errorf("%.4f ± %.4f: more than promised", mean, se)
+				t.Errorf("%.4f ± %.4f: more than guaranteed", mean, se)
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := task.RowOptions{Truth: true}
+	want := task.RowOptions{Target: true}
 	d.Want(&want)
 	real := NewRealised(g, s.task, task.RowColumns(s.task, want), groupOf)
 	for i := range n {
@@ -190,7 +190,7 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 		var row []float64
 		if task.Large(s.task) {
 			d.Begin(i, "")
-			task.EachKnown(s.task, outcome, label, func(_ int, row []float64, one truth.Truth) error {
+			task.EachKnown(s.task, outcome, label, func(_ int, row []float64, one target.Target) error {
 				d.Position(row, one)
 				return nil
 			})
@@ -301,7 +301,7 @@ func TestSound(t *testing.T) {
 			t.Errorf("%+v: accepted", g)
 		}
 	}
-	labels := of(t, "labels", task.OutputSpec{Count: 3})
+	labels := newTask(t, "labels", task.OutputSpec{Count: 3})
 	for method, what := range map[string]task.Task{"aps": labels, "std": labels, "raps": sources(t)[4].task, "lac": sources(t)[3].task} {
 		if Possible(what, method, "") == nil {
 			t.Errorf("%s: possible for %s", method, what.About().Size)
@@ -321,7 +321,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// Without labels nothing is said, unless the promise is void. Nothing is counted where nothing is promised.
+// Without labels nothing is printed, unless the guarantee is void. Nothing is counted where nothing is guaranteed.
 func TestVoid(t *testing.T) {
 	s := sources(t)[0]
 	q := 0.5
@@ -336,8 +336,8 @@ func TestVoid(t *testing.T) {
 	for _, void := range []bool{false, true} {
 		r := NewRealised(g, s.task, columns, nil)
 		outcome, _, _ := s.draw(rand.New(rand.NewPCG(1, 2)))
-		row := d.Values(s.task.Values(nil, want, task.Average{Outcome: outcome}, truth.Truth{}), outcome, 0, "")
-		r.Add(0, "", row, truth.Unknown)
+		row := d.Values(s.task.Values(nil, want, task.Average{Outcome: outcome}, target.Target{}), outcome, 0, "")
+		r.Add(0, "", row, target.Unknown)
 		if got := r.Finish(void); (got != nil) != void || void && !got.Void || got.Lines(nil) != nil {
 			t.Errorf("void %v: %+v", void, got)
 		}
@@ -345,6 +345,6 @@ func TestVoid(t *testing.T) {
 	none := NewRealised(nil, s.task, columns, nil)
 	none.Add(0, "", nil, 0)
 	if none.Finish(true) != nil {
-		t.Error("counts where nothing is promised")
+		t.Error("counts where nothing is guaranteed")
 	}
 }

@@ -10,7 +10,7 @@ import (
 // mostNamed is the number of classes that a line names.
 const mostNamed = 4
 
-// Lines says below a picture what a row has of promises. names are those of classes.
+// Lines says below a picture what a row has of guarantees. names are those of classes.
 func Lines(columns []task.Column, values []float64, names []string) (lines []task.Line) {
 	add := func(text, value string) { lines = append(lines, task.Line{Text: text, Value: value, Part: -1}) }
 	at := 0
@@ -40,7 +40,7 @@ func Lines(columns []task.Column, values []float64, names []string) (lines []tas
 		case c.Name == task.UpperColumn:
 			add("at most", fmt.Sprintf("%.4g", own[0]))
 		case c.Kind == task.Flag && own[0] != 0:
-			add("no answer is promised", "")
+			add("no answer is guaranteed", "")
 		}
 	}
 	return lines

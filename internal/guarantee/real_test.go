@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // stored are predictions of real data, with their labels. testdata/real.py makes them.
@@ -24,7 +24,7 @@ type stored struct {
 	Labels           []json.RawMessage
 	Groups           []string
 
-	labels []truth.Truth
+	labels []target.Target
 }
 
 func readReal(t *testing.T) (all []*stored) {
@@ -56,7 +56,7 @@ func (s *stored) source(t *testing.T) source {
 				t.Fatalf("%s: label %d: %v", out.name, i, err)
 			}
 		}
-		var label truth.Truth
+		var label target.Target
 		switch s.Task {
 		case "labels", "regression":
 			label.Values, label.Width = numbers, len(numbers)
@@ -72,11 +72,11 @@ func (s *stored) source(t *testing.T) source {
 	}
 	switch s.Task {
 	case "classes":
-		out.task, out.sets = of(t, "classes", task.OutputSpec{Count: s.Width}), []string{"lac", "aps", "raps"}
+		out.task, out.sets = newTask(t, "classes", task.OutputSpec{Count: s.Width}), []string{"lac", "aps", "raps"}
 	case "binary":
-		out.task = of(t, "binary", task.OutputSpec{Count: 1})
+		out.task = newTask(t, "binary", task.OutputSpec{Count: 1})
 	case "labels":
-		out.task = of(t, "labels", task.OutputSpec{Count: s.Width})
+		out.task = newTask(t, "labels", task.OutputSpec{Count: s.Width})
 		for i, p := range s.Outcomes { // then the probabilities that labels are absent, and the rest of an outcome
 			row := make([]float64, 3*s.Width)
 			for k, v := range p {
@@ -85,14 +85,14 @@ func (s *stored) source(t *testing.T) source {
 			s.Outcomes[i] = row
 		}
 	case "regression":
-		what := of(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: gauss.ByVariance}})
+		what := newTask(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: regression.ByVariance}})
 		for i, v := range s.Outcomes {
-			s.Outcomes[i] = what.(task.Targeted).FromMoments([]gauss.Moments{{Mean: v[0], Aleatoric: v[1], Epistemic: v[2]}})
+			s.Outcomes[i] = what.(task.Targeted).FromMoments([]regression.Moments{{Mean: v[0], Aleatoric: v[1], Epistemic: v[2]}})
 		}
 		out.task, out.sets, out.by = what, []string{""}, []string{"", "site"}
 	case "pixels":
 		side := int(math.Sqrt(float64(s.Positions)))
-		out.task, out.by = of(t, "classes", task.OutputSpec{Count: s.Width, Axis: 1, Positions: s.Positions, Sides: [3]int{side, side}}), []string{"", "site"}
+		out.task, out.by = newTask(t, "classes", task.OutputSpec{Count: s.Width, Axis: 1, Positions: s.Positions, Sides: [3]int{side, side}}), []string{"", "site"}
 		for i, p := range s.Outcomes {
 			var row []float64
 			for at := 0; at < len(p); at += s.Width {
@@ -106,10 +106,10 @@ func (s *stored) source(t *testing.T) source {
 	return out
 }
 
-// On real data the promise holds on average over random splits: for all examples, each class and each group. The mean is at most
+// On real data the guarantee holds on average over random splits: for all examples, each class and each group. The mean is at most
 // two standard errors below it. With one score for each example, it is at most 1/(n+1) above, plus ties and two standard errors.
 func TestReal(t *testing.T) {
-	splits, errors := promise.Figure(30, 1000), float64(promise.Figure(4, 2))
+	splits, errors := reliability.Figure(30, 1000), float64(reliability.Figure(4, 2))
 	for _, data := range readReal(t) {
 		s := data.source(t)
 		for _, by := range s.by {
@@ -121,7 +121,7 @@ func TestReal(t *testing.T) {
 					t.Parallel()
 					own := splits
 					if task.Large(s.task) {
-						own = promise.Figure(30, 200)
+						own = reliability.Figure(30, 200)
 					}
 					data.check(t, s, by, method, own, errors)
 				})
@@ -139,7 +139,7 @@ func (data *stored) check(t *testing.T, s source, by, method string, splits int,
 	above := map[string]float64{} // the mean of 1/(n+1)
 	for seed := range splits {
 		order, at := r.Perm(n), 0
-		s.draw = func(*rand.Rand) ([]float64, truth.Truth, string) {
+		s.draw = func(*rand.Rand) ([]float64, target.Target, string) {
 			i := order[at]
 			at++
 			return data.Outcomes[i], data.labels[i], data.Groups[i]
@@ -156,10 +156,10 @@ func (data *stored) check(t *testing.T, s source, by, method string, splits int,
 	for name, shares := range sums {
 		ofClass, ofSite := strings.HasPrefix(name, "class "), strings.HasPrefix(name, "site ")
 		if name == "all" && by != "" || ofClass && by != ByClass || ofSite && by != "site" {
-			continue // no promise for these alone
+			continue // no guarantee for these alone
 		}
 		mean, se := meanOf(shares)
-		t.Logf("%s: %.4f ± %.4f over %d splits, promised %v", name, mean, se, len(shares), level)
+		t.Logf("%s: %.4f ± %.4f over %d splits, guaranteed %v", name, mean, se, len(shares), level)
 		if mean < level-errors*se {
 			t.Errorf("%s: %.4f ± %.4f, want at least %v", name, mean, se, level)
 		}

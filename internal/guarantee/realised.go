@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Share is how often a promise held, with its 95 % interval.
+// Share is how often a guarantee held, with its 95 % interval.
 type Share struct {
 	Name     string  `json:"name,omitempty"` // of a group; a class has its number
 	Examples int     `json:"examples"`
@@ -24,7 +24,7 @@ type Share struct {
 	whole        bool // all shares so far are 0 or 1
 }
 
-// Realised is how often the promises held for labelled examples.
+// Realised is how often the guarantees held for labelled examples.
 type Realised struct {
 	Coverage *Share  `json:"coverage,omitempty"` // of all classes or targets together
 	Classes  []Share `json:"classes,omitempty"`
@@ -32,7 +32,7 @@ type Realised struct {
 	Groups   []Share `json:"groups,omitempty"`
 	Wrong    *Share  `json:"wrong,omitempty"`    // share of wrong ones of the answers
 	Answered float64 `json:"answered,omitempty"` // share of examples with an answer
-	// Void says that the predictions are unlike those of validation data, so that no promise holds.
+	// Void says that the predictions are unlike those of validation data, so that no guarantee holds.
 	Void bool `json:"void,omitempty"`
 
 	g       *Guarantee
@@ -46,7 +46,7 @@ type Realised struct {
 	given   int            // answers
 }
 
-// NewRealised counts rows with these columns. It returns nil if nothing is promised of them.
+// NewRealised counts rows with these columns. It returns nil if nothing is guaranteed of them.
 func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
 	if g.Empty() {
 		return nil
@@ -139,8 +139,8 @@ func (r *Realised) Strange() string {
 	if more := len(r.strange) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of the examples are in groups that the promise does not know, and take the threshold of all examples. "+
-		"Nothing is promised for these groups alone: %s", n, strings.Join(list, ", "))
+	return fmt.Sprintf("%d of the examples are in groups that the guarantee does not know, and take the threshold of all examples. "+
+		"Nothing is guaranteed for these groups alone: %s", n, strings.Join(list, ", "))
 }
 
 func one(yes bool) float64 {
@@ -150,7 +150,7 @@ func one(yes bool) float64 {
 	return 0
 }
 
-// covered returns the share of the truth of a row that its set or interval contains, and counts its classes or targets.
+// covered returns the share of the target of a row that its set or interval contains, and counts its classes or targets.
 func (r *Realised) covered(values []float64, label int) (share float64, known bool) {
 	column := func(name string) []float64 {
 		at, ok := r.at[name]
@@ -177,7 +177,7 @@ func (r *Realised) covered(values []float64, label int) (share float64, known bo
 		missed := column(task.MissedColumn)
 		return 1 - first(missed), missed != nil && missed[0] == missed[0]
 	}
-	set, truths := column(task.SetColumn), column("labels")
+	set, targets := column(task.SetColumn), column("labels")
 	if set == nil {
 		return 0, false
 	}
@@ -190,7 +190,7 @@ func (r *Realised) covered(values []float64, label int) (share float64, known bo
 	}
 	has := 0.0
 	for k := range r.classes {
-		if truths != nil && truths[k] == 1 {
+		if targets != nil && targets[k] == 1 {
 			has++
 			share += set[k]
 			r.Classes[k].add(set[k])
@@ -264,14 +264,14 @@ func (r *Realised) Finish(void bool) *Realised {
 	return r
 }
 
-// Lines says how often the promises held, and which classes, targets and groups have less. names are those of classes.
+// Lines says how often the guarantees held, and which classes, targets and groups have less. names are those of classes.
 func (r *Realised) Lines(names []string) (lines []string) {
 	if r == nil {
 		return nil
 	}
 	if c := r.g.Coverage; c != nil && r.Coverage.Examples > 0 {
 		what := "sets contain the true class"
-		_, paired := task.Each(r.t).(task.Paired)
+		_, paired := task.OnePosition(r.t).(task.Paired)
 		switch {
 		case c.Intervals():
 			what = "intervals contain the true value"
@@ -281,7 +281,7 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		case paired:
 			what = "sets contain the true labels"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s, promised %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
+		lines = append(lines, fmt.Sprintf("%s: %s, guaranteed %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
 		if c.By == ByClass {
 			lines = append(lines, below("class", r.Classes, c.Level, names)...)
 		}
@@ -293,7 +293,7 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		if r.given > 0 {
 			wrong = r.Wrong.text("answers") + " wrong"
 		}
-		lines = append(lines, fmt.Sprintf("answers: given for %.1f %% of the examples: %s, promised at most %g %%", 100*r.Answered, wrong,
+		lines = append(lines, fmt.Sprintf("answers: given for %.1f %% of the examples: %s, guaranteed at most %g %%", 100*r.Answered, wrong,
 			Rounded(100*a.Risk)))
 	}
 	return lines
@@ -321,5 +321,5 @@ func below(what string, list []Share, level float64, names []string) (lines []st
 	if low == nil {
 		return nil
 	}
-	return []string{"below the promise: " + strings.Join(low, "; ")}
+	return []string{"below the guarantee: " + strings.Join(low, "; ")}
 }

@@ -100,9 +100,9 @@ var shown = []Metric{{Type: "accuracy", Name: "accuracy"}, {Type: "nll", Name: "
 // ErrOther is returned for figures of something else than what is exported.
 var ErrOther = errors.New("has no figures of what is exported")
 
-// Of returns the figures of the members that the settings make of posteriors with these IDs. The settings have the temperature. stale
+// Find returns the figures of the members that the settings make of posteriors with these IDs. The settings have the temperature. stale
 // says that batch-norm statistics do not belong to the weights.
-func (f *Figures) Of(ids []string, how *ensemble.Settings, stale bool) (*Measured, error) {
+func (f *Figures) Find(ids []string, how *ensemble.Settings, stale bool) (*Measured, error) {
 	if !slices.Equal(f.IDs, ids) {
 		return nil, fmt.Errorf("%s: %w: it is of another posterior", f.path, ErrOther)
 	}

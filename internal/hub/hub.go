@@ -3,7 +3,7 @@
 //
 // # Invariants
 //
-// No figure is made up. A figure stands in README.md only if compare measured it for the very posterior and members: see [Figures.Of].
+// No figure is made up. A figure stands in README.md only if compare measured it for the very posterior and members: see [Figures.Find].
 package hub
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // A Card is what README.md says.
@@ -28,8 +28,8 @@ type Card struct {
 	Turned         bool     // pictures are turned as their Exif orientation says
 	Preprocess     string   // the program whose words preprocessor_config.json has, or ""
 	Calibration    string   // that is in the model, or must be applied, or ""
-	Promise        string   // of each prediction, and the data that chose it, or ""
-	Decides        []string // outputs of the promise
+	Guarantee      string   // of each prediction, and the data that chose it, or ""
+	Decides        []string // outputs of the guarantee
 	Figures        *Measured
 	Limits         []string
 	Producer       string
@@ -103,9 +103,9 @@ func Config(base []byte, task string, classes []string, known bool) ([]byte, err
 func generates(task string) bool { return task == "next-token" }
 
 // Labels returns the names of n classes: those that are known, or those that transformers gives to classes without names.
-func Labels(task string, known []string, n int, of truth.Kind) []string {
+func Labels(task string, known []string, n int, of target.Kind) []string {
 	switch {
-	case generates(task) || of == truth.Numbers:
+	case generates(task) || of == target.Numbers:
 		return nil
 	case len(known) > 0:
 		return known

@@ -18,9 +18,10 @@ func (c Card) README() []byte {
 	if c.Calibration != "" {
 		fmt.Fprintf(&b, "\nCalibration: %s\n", c.Calibration)
 	}
-	if c.Promise != "" {
-		fmt.Fprintf(&b, "\n## Promise\n\n- %s.\n\nThe model decides in `%s`. The promise is for examples from the source of these. For "+
-			"other data nothing is promised.\n", strings.ReplaceAll(c.Promise, "; ", ".\n- "), strings.Join(c.Decides, "`, `"))
+	if c.Guarantee != "" {
+		fmt.Fprintf(&b, "\n## Guarantee\n\n- %s.\n\nThe model decides in `%s`. The guarantee is for examples from the source of these. "+
+			"For "+
+			"other data nothing is guaranteed.\n", strings.ReplaceAll(c.Guarantee, "; ", ".\n- "), strings.Join(c.Decides, "`, `"))
 	}
 	c.figures(&b)
 	b.WriteString("\n## Limits\n\n" + bullets(c.Limits))

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -15,8 +15,8 @@ import (
 // The graph that adds up on a device gives what the tasks compute, for each of them.
 func TestAddUp(t *testing.T) {
 	t.Parallel()
-	regression := func(head gauss.VarianceHead, noise ...float64) *task.RegressionSpec {
-		return &task.RegressionSpec{Head: head, Noise: noise, Units: []gauss.Units{{Mean: 1, Std: 2}}}
+	spec := func(head regression.VarianceHead, noise ...float64) *task.RegressionSpec {
+		return &task.RegressionSpec{Head: head, Noise: noise, Units: []regression.Units{{Mean: 1, Std: 2}}}
 	}
 	for name, test := range map[string]struct {
 		task  string
@@ -28,16 +28,16 @@ func TestAddUp(t *testing.T) {
 		"binary":        {"binary", task.OutputSpec{Count: 1}, []int64{4, 1}},
 		"labels":        {"labels", task.OutputSpec{Count: 7}, []int64{4, 7}},
 		"means":         {"regression", task.OutputSpec{Count: 3}, []int64{4, 3}},
-		"noise":         {"regression", task.OutputSpec{Count: 2, Regression: regression("", 0.5, 3)}, []int64{4, 2}},
-		"variances":     {"regression", task.OutputSpec{Count: 4, Regression: regression(gauss.ByVariance)}, []int64{4, 4}},
-		"log-variances": {"regression", task.OutputSpec{Count: 4, Regression: regression(gauss.ByLogVariance)}, []int64{4, 4}},
-		"softplus":      {"regression", task.OutputSpec{Count: 4, Regression: regression(gauss.BySoftplus)}, []int64{4, 4}},
+		"noise":         {"regression", task.OutputSpec{Count: 2, Regression: spec("", 0.5, 3)}, []int64{4, 2}},
+		"variances":     {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.ByVariance)}, []int64{4, 4}},
+		"log-variances": {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.ByLogVariance)}, []int64{4, 4}},
+		"softplus":      {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.BySoftplus)}, []int64{4, 4}},
 		"pixels":        {"classes", task.OutputSpec{Count: 5, Axis: 1, Positions: 12, Sides: [3]int{3, 4}}, []int64{4, 5, 3, 4}},
 		"masks":         {"labels", task.OutputSpec{Count: 2, Axis: 1, Positions: 12, Sides: [3]int{3, 4}}, []int64{4, 2, 3, 4}},
 		"one mask":      {"binary", task.OutputSpec{Count: 1, Axis: 1, Positions: 12, Sides: [3]int{3, 4}}, []int64{4, 1, 3, 4}},
 		"tokens":        {"classes", task.OutputSpec{Count: 9, Axis: -1, Positions: 6, Sides: [3]int{6}}, []int64{4, 6, 9}},
 	} {
-		of, err := task.Of(test.task, test.spec)
+		of, err := task.New(test.task, test.spec)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -46,7 +46,7 @@ func TestAddUp(t *testing.T) {
 			t.Fatalf("%s: logits cannot be added up", name)
 		}
 		how := onnxio.AddUp{How: a.How, Count: a.Count, First: test.spec.Axis == 1, Rank: len(test.shape), Head: string(a.Head), Variances: a.Variances}
-		session, err := infertest.Runtime(t).NewBound(t.Context(), how.Model(), ort.Provider{Fed: true})
+		session, err := infertest.Runtime(t).NewBound(t.Context(), how.Model(), ort.Provider{Parameterized: true})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -59,7 +59,7 @@ func TestAddUp(t *testing.T) {
 		scores := make([]float32, n)
 		for i := range scores {
 			scores[i] = float32(20 * (rng.Float64() - 0.5))
-			if a.Head == gauss.ByVariance {
+			if a.Head == regression.ByVariance {
 				scores[i] = 1 + scores[i]*scores[i]
 			}
 		}

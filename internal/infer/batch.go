@@ -19,8 +19,8 @@ import (
 
 // runGroup sends a chunk through the models of a group, or the part of it that is not settled.
 func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chunk) error {
-	if s.carried != nil {
-		return s.runCarried(ctx, group, x, c)
+	if s.stateful != nil {
+		return s.runStateful(ctx, group, x, c)
 	}
 	for at, end := 0, len(group.sessions); at < end && len(c.open) > 0; {
 		to := end

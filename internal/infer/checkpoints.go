@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/onnxio"
-	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -34,7 +34,7 @@ func (n *Network) open(c swag.Checkpoint, path string) (*onnxio.Model, error) {
 	if t != nil {
 		t = t.Under(c.StateDict)
 	}
-	models, err := ckpt.Open([]string{path}, t)
+	models, err := checkpoints.Open([]string{path}, t)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (n *Network) OpenAll(ctx context.Context, list []swag.Checkpoint, path func
 		n.Posterior.OnClose(m.Close)
 		models = append(models, m)
 	}
-	sums, err := ckpt.Sums(ctx, models, nil)
+	sums, err := checkpoints.Sums(ctx, models, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (n *Network) Attach(ctx context.Context) error {
 	})
 }
 
-// Continue makes later checkpoints ready to extend the posterior: see [ckpt.Continue].
-func (n *Network) Continue(models []*onnxio.Model) (*ckpt.Set, error) {
-	return ckpt.Continue(n.skeleton, n.Posterior.Layout, models)
+// Continue makes later checkpoints ready to extend the posterior: see [checkpoints.Continue].
+func (n *Network) Continue(models []*onnxio.Model) (*checkpoints.Set, error) {
+	return checkpoints.Continue(n.skeleton, n.Posterior.Layout, models)
 }

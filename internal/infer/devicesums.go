@@ -24,7 +24,7 @@ type deviceSums struct {
 
 // adding returns how a device adds up what the members predict. ok is false if the scores themselves are needed.
 func adding(s *Scorer, m *loaded) (a task.Adding, ok bool) {
-	if !s.engine.how.Provider.AddsUp() || !m.OnDevice() || s.keep || s.settle != nil || s.carried != nil {
+	if !s.engine.how.Provider.AddsUp() || !m.OnDevice() || s.keep || s.settle != nil || s.stateful != nil {
 		return a, false
 	}
 	return task.AddingOf(known(s))

@@ -56,7 +56,7 @@ func Input(dtype string, values []float32) (ort.Tensor, error) {
 // Small makes a run of windows hold one window and one model at a time.
 func (s *Scorer) Small() {
 	parts, batch := s.models.Parts(), s.plan.groups[0].batch
-	s.plan = plan{workers: s.plan.workers, chunk: s.carried.Rows()}
+	s.plan = plan{workers: s.plan.workers, chunk: s.stateful.Rows()}
 	s.plan.divide(parts, []int{batch}, 1)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tally"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
 )
@@ -26,7 +26,7 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 			Tensor: n.states.pairs[0].In,
 			What:   "a state that each member carries for itself: one model cannot return the states of all members",
 			Hint: fmt.Sprintf("%s writes SWA, and %s a member. They take states and return them",
-				setting.Export.Of("POSTERIOR"), setting.Export.With(setting.Member.With("K"), "ENSEMBLE")),
+				setting.Export.WithFiles("POSTERIOR"), setting.Export.With(setting.Member.With("K"), "ENSEMBLE")),
 		}
 	}
 	if n.FixedBatch() {
@@ -90,7 +90,7 @@ func NewNoise(n *Network, count int) (*Noise, error) {
 func (x *Noise) Len() int                  { return x.count }
 func (x *Noise) Shape() []int64            { return x.shape }
 func (x *Noise) Fields() []dataset.Field   { return x.fields }
-func (x *Noise) Labels() truth.Truth       { return truth.Truth{} }
+func (x *Noise) Labels() target.Target     { return target.Target{} }
 func (x *Noise) ClassNames() []string      { return nil }
 func (x *Noise) Name(i int) string         { return fmt.Sprintf("noise[%d]", i) }
 func (x *Noise) Sources() []dataset.Source { return nil }
@@ -102,7 +102,7 @@ func (x *Noise) Read(dst dataset.Values, i int) error {
 		var own dataset.Values
 		own, dst = dst.Cut(f.Size())
 		for k := range own.Floats {
-			if f.Whole() {
+			if f.Integer() {
 				own.Floats[k] = float32(r.IntN(2))
 			} else {
 				own.Floats[k] = float32(r.NormFloat64())

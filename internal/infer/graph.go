@@ -14,8 +14,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -29,20 +29,20 @@ type Graph struct {
 	Input  onnxio.Value
 	Inputs []onnxio.Value // all, in the graph's order
 
-	path   string
-	half   string           // a recurrent operator with weights in float16, or ""
-	threes string           // see [onnxio.ReadInThrees]
-	states *states          // nil without states that come back as outputs
-	proven sync.Once        // see [Scorer.proveStates]
-	wrong  error            // the error that the proof found
-	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
-	scores task.OutputSpec  // without their number, which some graphs leave open
-	layout Layout           // layout of the scores, as far as the graph tells it
-	output onnxio.Value     // the output with the scores
-	card   string           // the task that the model card names, or ""
-	ignore *int             // the label of positions that count nowhere, or nil
-	placed atomic.Bool      // see [EngineOptions].Placed
-	taken  []string         // of the task none, the outputs that a Scorer takes together, or nil for the one
+	path    string
+	half    string           // a recurrent operator with weights in float16, or ""
+	misread string           // see [onnxio.ReadInThrees]
+	states  *states          // nil without states that come back as outputs
+	proven  sync.Once        // see [Scorer.proveStates]
+	wrong   error            // the error that the proof found
+	rows    map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
+	scores  task.OutputSpec  // without their number, which some graphs leave open
+	layout  Layout           // layout of the scores, as far as the graph tells it
+	output  onnxio.Value     // the output with the scores
+	card    string           // the task that the model card names, or ""
+	ignore  *int             // the label of positions that count nowhere, or nil
+	placed  atomic.Bool      // see [EngineOptions].Placed
+	taken   []string         // of the task none, the outputs that a Scorer takes together, or nil for the one
 
 	mu    sync.Mutex
 	task  task.Task    // nil until the first run
@@ -65,7 +65,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 			output = m.Graph.Outputs[i].Name // without a meaning it is the first of floats
 		}
 	}
-	g := &Graph{path: m.Path, card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence(), threes: onnxio.ReadInThrees(m)}
+	g := &Graph{path: m.Path, card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence(), misread: onnxio.MisreadByWebGPU(m)}
 	if g.states, err = readStates(m, output, card); err != nil {
 		return nil, err
 	}
@@ -276,14 +276,14 @@ func classAxis(o onnxio.Value, inputs []onnxio.Value) int {
 }
 
 // Positions says how labels are stored if examples have several positions, or returns nil.
-func (g *Graph) Positions() *truth.Positions {
+func (g *Graph) Positions() *target.Positions {
 	if g.scores.Axis == 0 {
 		return nil
 	}
 	spec := g.scores
 	spec.Count = g.layout.Count
 	classes, _ := g.Classes()
-	return &truth.Positions{Width: spec.LabelWidth(g.card), Axis: spec.Axis, Ignore: g.ignore, Classes: classes}
+	return &target.Positions{Width: spec.LabelWidth(g.card), Axis: spec.Axis, Ignore: g.ignore, Classes: classes}
 }
 
 // Axis returns the axis of the scores in an output with several positions, or 0; see [swag.Card].
@@ -392,7 +392,7 @@ func (g *Graph) Task(l Layout) (task.Task, error) {
 	if g.task == nil || g.measured() != l {
 		s := g.scores
 		s.Count, s.Positions, s.Sides = l.Count, l.Positions, l.Sides
-		t, err := task.Of(g.card, s)
+		t, err := task.New(g.card, s)
 		if err != nil {
 			return nil, err
 		}

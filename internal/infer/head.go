@@ -12,15 +12,15 @@ import (
 
 // Positive reports whether an operator of the graph keeps the scores at 0 or above. A layer whose output is only
 // clipped does not count.
-func (e Ending) Positive() bool { return e.Low >= 0 && !e.Affine }
+func (e OutputProperties) Positive() bool { return e.Low >= 0 && !e.Affine }
 
 // Halves returns the properties that the graph proves of the first and of the second half of the scores. If the graph
 // does not join two halves at its end, both are the properties of all scores.
-func (n *Network) Halves() (first, second Ending) {
-	e := newEndings(n.skeleton, n.Posterior.Layout)
+func (n *Network) Halves() (first, second OutputProperties) {
+	e := newOutputAnalysis(n.skeleton, n.Posterior.Layout)
 	p, ok := e.halves(n.Output(), n.layout.Count == 2)
 	if !ok {
-		whole := e.ending(n.Output())
+		whole := e.properties(n.Output())
 		return whole, whole
 	}
 	k := len(p.Node.Inputs)
@@ -30,7 +30,7 @@ func (n *Network) Halves() (first, second Ending) {
 // halves finds the Concat that joins an even number of values to the scores. The values must be consecutive. The last
 // axis of values [batch, targets, 1] would alternate between them. So the axis must be 1, or the last one of values
 // without a new axis. Two scores have one order only.
-func (e *endings) halves(value string, two bool) (onnxio.Place, bool) {
+func (e *outputAnalysis) halves(value string, two bool) (onnxio.Place, bool) {
 	p, ok := e.nodes[value]
 	for i := 0; ok && i < deepest && len(p.Node.Inputs) > 0 && slices.Contains(passing, p.Node.OpType); i++ {
 		p, ok = e.nodes[p.Node.Inputs[0]]
@@ -47,7 +47,7 @@ func (e *endings) halves(value string, two bool) (onnxio.Place, bool) {
 }
 
 // Union returns the properties that hold for the scores of both.
-func (e Ending) Union(o Ending) Ending {
+func (e OutputProperties) Union(o OutputProperties) OutputProperties {
 	e.Low, e.High, e.Affine, e.Half = min(e.Low, o.Low), max(e.High, o.High), e.Affine && o.Affine, e.Half || o.Half
 	if o.Op != e.Op {
 		e.Op = ""
@@ -56,16 +56,16 @@ func (e Ending) Union(o Ending) Ending {
 }
 
 // joined returns the properties that hold for all values.
-func (e *endings) joined(values []string) Ending {
-	all := e.ending(values[0])
+func (e *outputAnalysis) joined(values []string) OutputProperties {
+	all := e.properties(values[0])
 	for _, value := range values[1:] {
-		all = all.Union(e.ending(value))
+		all = all.Union(e.properties(value))
 	}
 	return all
 }
 
-// operator returns [Ending.Op] of a value.
-func (e *endings) operator(value string) string {
+// operator returns [OutputProperties.Op] of a value.
+func (e *outputAnalysis) operator(value string) string {
 	for range deepest {
 		p, ok := e.source(value)
 		if !ok {
@@ -88,7 +88,7 @@ func (e *endings) operator(value string) string {
 }
 
 // root returns the operator of a node, and Sqrt for exp(x/2), which is the square root of exp(x).
-func (e *endings) root(p onnxio.Place) string {
+func (e *outputAnalysis) root(p onnxio.Place) string {
 	if p.Node.OpType != "Exp" {
 		return p.Node.OpType
 	}

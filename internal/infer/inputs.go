@@ -85,7 +85,7 @@ func (g *Graph) Fields() []dataset.Field {
 	return out
 }
 
-// feeds reports whether tensors of the type can be fed.
+// feeds reports whether tensors of the type can be inputs.
 func feeds(dtype string) bool {
 	return slices.Contains([]string{"float32", "float64", "float16", "int64", "uint8"}, dtype) || ort.RawSize(dtype) > 0
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
-	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -25,9 +25,9 @@ type Network struct {
 	Posterior *swag.Posterior
 	*Graph
 
-	skeleton *onnxio.Model    // as the exporter wrote it, without weights
-	template *ckpt.Template   // the same, for checkpoints that are not models of their own, or nil
-	runtime  *onnxio.Template // the graph that sessions run
+	skeleton *onnxio.Model         // as the exporter wrote it, without weights
+	template *checkpoints.Template // the same, for checkpoints that are not models of their own, or nil
+	runtime  *onnxio.Template      // the graph that sessions run
 	spectral *bnupdate.SpectralNorms
 
 	// Passes recompute batch-norm statistics.
@@ -63,7 +63,7 @@ func ParseStatistics(name string) (Statistics, error) {
 	return Statistics(i), nil
 }
 
-// NewNetwork reads the graph that p carries. output names its output with the scores; "" means the one of the model
+// NewNetwork reads the graph of p. output names its output with the scores; "" means the one of the model
 // card.
 func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, error) {
 	bad := func(err error) error { return fmt.Errorf("%s: graph: %w", p.Path, err) }
@@ -80,11 +80,11 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 		return nil, fmt.Errorf("%s: section \"statistics\": %w", p.Path, err)
 	}
 	if p.Template != nil {
-		var r ckpt.Recipe
+		var r checkpoints.Recipe
 		if err := json.Unmarshal(p.Template, &r); err != nil {
 			return nil, fmt.Errorf("%s: metadata \"template\": %w", p.Path, err)
 		}
-		n.template = ckpt.NewTemplate(m, &r)
+		n.template = checkpoints.NewTemplate(m, &r)
 	}
 	if n.runtime, err = onnxio.NewRuntimeTemplate(m, p.Layout); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func Learn(networks []*Network, d dataset.Dataset) {
 
 // SoundStatistics fails if a row of statistics is impossible for the network's batch norm.
 func (n *Network) SoundStatistics(rows [][]float32) error {
-	return ckpt.SoundStatistics(n.skeleton, n.Posterior.Layout, rows)
+	return checkpoints.SoundStatistics(n.skeleton, n.Posterior.Layout, rows)
 }
 
 // Accepts fails if the model card says of the scores what the graph rules out.
@@ -245,7 +245,7 @@ func (n *Network) Export() (*onnxio.Template, error) {
 
 // Template returns the template for reading checkpoints that are not models of their own. It is nil if the posterior
 // was not fitted to such checkpoints.
-func (n *Network) Template() *ckpt.Template { return n.template }
+func (n *Network) Template() *checkpoints.Template { return n.template }
 
 // Skeleton returns the exporter's model without its weights.
 func (n *Network) Skeleton() *onnxio.Model { return n.skeleton }
@@ -253,9 +253,9 @@ func (n *Network) Skeleton() *onnxio.Model { return n.skeleton }
 // Vectors returns the weights and statistics of a checkpoint of the same network. They are valid until m is closed.
 // Vectors fails if an element is one that no training leaves behind.
 func (n *Network) Vectors(m *onnxio.Model) (parameters, statistics weights.Vector, err error) {
-	same, err := ckpt.Match(m, n.skeleton)
+	same, err := checkpoints.Match(m, n.skeleton)
 	if err == nil {
-		err = ckpt.Sound(m)
+		err = checkpoints.Sound(m)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -135,7 +135,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// What a network takes and gives is said in words.
+// What a network takes and gives is described in words.
 func TestPermits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

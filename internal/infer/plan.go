@@ -51,8 +51,8 @@ const (
 // sessions do not stay open, there are two groups of them: the one that runs, and the next.
 func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	p := plan{workers: workers, runs: workers}
-	if s.carried != nil {
-		return s.carriedPlan(workers, c)
+	if s.stateful != nil {
+		return s.statefulPlan(workers, c)
 	}
 	all := s.engine.Memory().Networks()
 	if c.runBytes > 0 {
@@ -123,8 +123,8 @@ func (p plan) largest() (n int) {
 // batchOf returns the batch size of a part. A batch of windows has no more than the rows of one window of the whole text.
 func (s *Scorer) batchOf(p Part) (int, error) {
 	n, err := s.engine.scoreBatch(p.Input, s.size, s.preset())
-	if s.carried != nil && p.Input.Shape[0] < 0 {
-		n = min(n, s.carried.Whole().Rows())
+	if s.stateful != nil && p.Input.Shape[0] < 0 {
+		n = min(n, s.stateful.Source().Rows())
 		if s.alone {
 			n = 1
 		}

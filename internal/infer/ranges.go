@@ -33,7 +33,7 @@ var keeping = []string{"Transpose", "Slice", "Gather", "GatherElements", "Expand
 var pairs = []string{"Add", "Sub", "Mul", "Div", "Pow"}
 
 // node returns the range of a node's output.
-func (e *endings) node(p onnxio.Place) span {
+func (e *outputAnalysis) node(p onnxio.Place) span {
 	n := p.Node
 	if s, ok := ranges[n.OpType]; ok {
 		return s
@@ -91,7 +91,7 @@ func (e *endings) node(p onnxio.Place) span {
 }
 
 // several returns the range of an operator that chooses among its inputs, or averages them.
-func (e *endings) several(p onnxio.Place) span {
+func (e *outputAnalysis) several(p onnxio.Place) span {
 	first := 0
 	if p.Node.OpType == "Where" {
 		first = 1 // behind the condition
@@ -116,7 +116,7 @@ func (e *endings) several(p onnxio.Place) span {
 }
 
 // clip returns the range of a Clip. Its bounds are inputs, or attributes in old graphs.
-func (e *endings) clip(p onnxio.Place) span {
+func (e *outputAnalysis) clip(p onnxio.Place) span {
 	x := e.in(p, 0)
 	low, high := span{p.Node.Float("min", math.Inf(-1)), 0}, span{0, p.Node.Float("max", math.Inf(1))}
 	if len(p.Node.Inputs) > 1 && p.Node.Inputs[1] != "" {
@@ -129,7 +129,7 @@ func (e *endings) clip(p onnxio.Place) span {
 }
 
 // power returns the range of a power with a known exponent.
-func (e *endings) power(p onnxio.Place) span {
+func (e *outputAnalysis) power(p onnxio.Place) span {
 	x, to := e.in(p, 0), e.in(p, 1)
 	switch {
 	case to.low != to.high && x.low >= 0, to.low == to.high && math.Mod(to.low, 2) == 0:
@@ -141,7 +141,7 @@ func (e *endings) power(p onnxio.Place) span {
 }
 
 // difference returns the range of a subtraction. It recognizes x − max x and x − log Σ exp x, which are never above 0.
-func (e *endings) difference(p onnxio.Place) span {
+func (e *outputAnalysis) difference(p onnxio.Place) span {
 	a, b := e.in(p, 0), e.in(p, 1)
 	s := a.add(b.mul(span{-1, -1}))
 	if q, ok := e.source(p.Node.Inputs[1]); ok && s.high > 0 && len(q.Node.Inputs) > 0 {
@@ -154,7 +154,7 @@ func (e *endings) difference(p onnxio.Place) span {
 
 // quotient returns the range of a division. It recognizes a/(a + b) and a/Σa for a, b ≥ 0, which lie in [0, 1], and
 // x/‖x‖.
-func (e *endings) quotient(p onnxio.Place) span {
+func (e *outputAnalysis) quotient(p onnxio.Place) span {
 	a, b := e.in(p, 0), e.in(p, 1)
 	numerator := p.Node.Inputs[0]
 	q, ok := e.source(p.Node.Inputs[1])

@@ -21,11 +21,11 @@ func TestGPURoom(t *testing.T) {
 	}
 	m, data := members{infertest.Network(t, infertest.Posterior(t)), 3}, dataset.Picked(infertest.Digits(t, "val.npz"), rows)
 	for i, opts := range []infer.Options{{}, {KeepMembers: true}, {}, {KeepMembers: true}} {
-		want := collect(t, fedRun(t), m, data, opts, 0)
+		want := collect(t, parameterizedRun(t), m, data, opts, 0)
 		if i >= 2 { // the trial finds it
 			defer ort.SimulateGPU(&ort.Simulation{Room: 40})()
 		}
-		s, err := infer.NewScorer(t.Context(), fedRun(t).Engine, m, data, opts)
+		s, err := infer.NewScorer(t.Context(), parameterizedRun(t).Engine, m, data, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +49,8 @@ func TestGPURoom(t *testing.T) {
 		if len(got) != len(want.outcome) || counted.Load() != int64(3*data.Len()) {
 			t.Errorf("%d numbers, want %d; progress of %d runs, want %d", len(got), len(want.outcome), counted.Load(), 3*data.Len())
 		}
-		if said := infer.Waited(s); !strings.Contains(said, "32 examples at a time") {
-			t.Error(said)
+		if printed := infer.Waited(s); !strings.Contains(printed, "32 examples at a time") {
+			t.Error(printed)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -46,11 +46,11 @@ func TestFits(t *testing.T) {
 	small := func(name string) string { return infertest.Path(infertest.Small, name) }
 	classes, tokens := swag.Card{Task: "classes"}, swag.Card{Task: "next-token"}
 	for _, tt := range []struct {
-		file  string
-		card  swag.Card
-		names string // inputs and outputs that get the size
-		axis  int
-		said  string // the tensor in the error
+		file    string
+		card    swag.Card
+		names   string // inputs and outputs that get the size
+		axis    int
+		printed string // the tensor in the error
 	}{
 		{small("ckpt-1.onnx"), classes, "input", 0, "input"},
 		{small("ckpt-1.onnx"), classes, "input", 1, "input"},
@@ -84,12 +84,12 @@ func TestFits(t *testing.T) {
 		}
 		for _, size := range []int64{1e9, 1 << 31, 1 << 40, 1 << 62, math.MaxInt64} {
 			resize(m, tt.names, tt.axis, size)
-			promise.Heap(t, 0, func() {
+			reliability.Heap(t, 0, func() {
 				g, err := infer.ReadGraph(m, "", tt.card)
 				if err == nil {
 					err = g.Fits(memory.New(bytes))
 				}
-				want := fmt.Sprintf("%s: tensor %q: ", tt.file, tt.said)
+				want := fmt.Sprintf("%s: tensor %q: ", tt.file, tt.printed)
 				if wrong, ok := err.(*onnxio.Error); !ok || !strings.HasPrefix(err.Error(), want) || !strings.Contains(wrong.Hint, "free dimensions") {
 					t.Errorf("%s of %s, axis %d, is %d: error %v, want %s", tt.names, tt.file, tt.axis, size, err, want)
 				}
@@ -132,7 +132,7 @@ func FuzzStates(f *testing.F) {
 				v.Shape[axis], v.Dims[axis] = max(-1, int64(binary.LittleEndian.Uint64(edits[2:]))), ""
 			}
 		}
-		promise.Heap(t, 0, func() {
+		reliability.Heap(t, 0, func() {
 			g, err := infer.ReadGraph(m, "", swag.Card{Task: "next-token"})
 			if err != nil || g.Fits(memory.New(bytes)) != nil {
 				return

@@ -34,12 +34,12 @@ type Scorer struct {
 	keep   bool // keep each model's outcomes
 	settle *Settling
 	plan   plan
-	// carried is the data if its examples continue each other, else nil. states pass from a run to the next one of the same
+	// stateful is the data if its examples continue each other, else nil. states pass from a run to the next one of the same
 	// model and rows. The index is that of the model times the rows, plus that of the batch in a window.
-	carried dataset.Carried
-	states  []chan []ort.Tensor
-	held    int64 // bytes of all states
-	alone   bool  // caches of rows differ in length, so each row is a batch
+	stateful dataset.Stateful
+	states   []chan []ort.Tensor
+	held     int64 // bytes of all states
+	alone    bool  // caches of rows differ in length, so each row is a batch
 	// evidence requests the evidence of logits; see [Sums].
 	evidence bool
 	adder    *deviceSums
@@ -115,7 +115,7 @@ func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*S
 		}
 		s.count += part.Count
 	}
-	err := s.checkCarried()
+	err := s.checkStateful()
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +130,14 @@ func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*S
 func (s *Scorer) Close() { s.ran.Close() }
 
 // Run runs the models over the examples, starting at first, and calls sink with one chunk after the other. first must
-// be 0 or the end of a chunk. States that are carried are computed again up to first. A chunk is valid only during the
+// be 0 or the end of a chunk. States that are passed on are computed again up to first. A chunk is valid only during the
 // call. progress, if not nil, is called as [Run].Progress. Run returns soon after ctx ends.
 func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), sink func(*Chunk) error) error {
 	s.progress = progress
 	g, ctx := errgroup.WithContext(ctx)
 	pool := &sessionPool{scorer: s, ready: make(chan *group), before: memory.Resident()}
 	buffers := 2 // of two, one is being filled and the other emptied
-	if s.carried != nil {
+	if s.stateful != nil {
 		buffers = 1 // results of windows are large, and take long to compute
 	}
 	examples, results := newRelay[*examples](2), newRelay[*Chunk](buffers)
@@ -271,7 +271,7 @@ func (x *examples) row(i int, size dataset.Size) []byte { return x.bytes[i*size.
 func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) error {
 	defer close(out.full)
 	at := first
-	if s.carried != nil {
+	if s.stateful != nil {
 		at = 0
 	}
 	for n := 0; at < s.data.Len(); at += n {
@@ -465,12 +465,12 @@ type waits struct{ data, members, runs time.Duration }
 // Waited says what the runs of a scorer waited for, and how long they took.
 func Waited(s *Scorer) string {
 	w := s.waited
-	said := fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(),
+	sentence := fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(),
 		w.members.Seconds())
 	if most := s.fits.Load(); most > 0 {
-		said += fmt.Sprintf(". Batches were divided, since the memory of the GPU is enough for %d examples at a time", most)
+		sentence += fmt.Sprintf(". Batches were divided, since the memory of the GPU is enough for %d examples at a time", most)
 	}
-	return said
+	return sentence
 }
 
 // Threads returns the number of batches that will be in flight.

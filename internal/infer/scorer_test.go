@@ -405,7 +405,7 @@ func TestPredict(t *testing.T) {
 // Networks whose graphs do not tell are caught when they predict.
 func TestClassesDiffer(t *testing.T) {
 	t.Parallel()
-	three, err := task.Of("", task.OutputSpec{Count: 3})
+	three, err := task.New("", task.OutputSpec{Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +426,7 @@ func TestClassesDiffer(t *testing.T) {
 	}
 }
 
-// What is said of the plan, and of images that went through.
+// What is printed of the plan, and of images that went through.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	seen := new(atomic.Int64)
@@ -458,7 +458,7 @@ func TestPlan(t *testing.T) {
 // Sums of different members add up to those of all.
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	two, err := task.Of("", task.OutputSpec{Count: 2})
+	two, err := task.New("", task.OutputSpec{Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

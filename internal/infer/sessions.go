@@ -160,9 +160,9 @@ func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts o
 			Hint: "export the network in float32",
 		}
 	}
-	if g != nil && g.threes != "" && e.how.Provider.ReadsThrees() {
+	if g != nil && g.misread != "" && e.how.Provider.MisreadsChannels() {
 		return nil, &onnxio.Error{
-			Tensor: g.threes,
+			Tensor: g.misread,
 			What:   "the convolution has a multiple of 3 input channels and no multiple of 4: ONNX Runtime computes it wrong on WebGPU",
 			Hint:   setting.Provider.With(ort.CPU) + " and " + ort.CUDA + " compute it right",
 		}

@@ -202,7 +202,7 @@ func (e *PlaceError) Error() string {
 // placesMeasure reports whether [trial.checkPlaces] measures what a run takes. Lists may be shorter in the first batch, and
 // sessions that compile keep what they computed.
 func placesMeasure(s *Scorer) bool {
-	return s.settle != nil && s.carried == nil && !Ragged(s.data) && !s.engine.how.Provider.Compiles()
+	return s.settle != nil && s.stateful == nil && !Ragged(s.data) && !s.engine.how.Provider.Compiles()
 }
 
 // checkPlaces fails if the scores of some of the first examples depend, in any bit, on their place in a batch. It

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
-	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
+	"github.com/swagwrap/swagwrap/fixtures/reliability/forge"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -184,7 +184,7 @@ func TestForgedEntries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range promise.Figure(30, 4000) {
+		for range reliability.Figure(30, 4000) {
 			forged := whole.Mutated(r)
 			if err := os.WriteFile(path, forged.Bytes(), 0o666); err != nil {
 				t.Fatal(err)

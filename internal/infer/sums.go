@@ -1,8 +1,8 @@
 package infer
 
 import (
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Sums holds the sums over members that an average needs. Its memory does not grow with their number.
@@ -130,7 +130,7 @@ func (s *Sums) MeanEvidence() []float64 {
 }
 
 // Evaluate scores the average outcomes against the targets of the examples.
-func (s *Sums) Evaluate(targets truth.Truth, opts task.EvaluateOptions) (*task.Evaluation, error) {
+func (s *Sums) Evaluate(targets target.Target, opts task.EvaluateOptions) (*task.Evaluation, error) {
 	e, outcome := task.NewEvaluator(s.Task, opts), make([]float64, s.Task.About().Width)
 	for i := range s.Entropy {
 		if err := e.Add(s.Average(outcome, i).Outcome, targets.At(i)); err != nil {

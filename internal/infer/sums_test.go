@@ -13,7 +13,7 @@ import (
 func TestScatter(t *testing.T) {
 	t.Parallel()
 	const n, members = 23, 3
-	of, err := task.Of("classes", task.OutputSpec{Count: 4})
+	of, err := task.New("classes", task.OutputSpec{Count: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 				err = t.measure(ctx, s)
 			}
 		}
-		if !divisible(err, batch, t.model.Session) || s.carried != nil {
+		if !divisible(err, batch, t.model.Session) || s.stateful != nil {
 			break
 		}
 		batch = ceil(batch, 2) // the memory of a GPU is too small
@@ -112,7 +112,7 @@ const tried = 2
 // divide the examples in another way, or if an example cannot be read: then the run itself says so.
 func (s *Scorer) firstBatches(ctx context.Context, size int) *examples {
 	dense := s.models.Parts()[0].Large() && Ragged(s.data) // the scores must be those of the longest example
-	if s.carried != nil || s.settle != nil || dense || s.data.Len() == 0 {
+	if s.stateful != nil || s.settle != nil || dense || s.data.Len() == 0 {
 		return nil
 	}
 	n := min(tried*size, s.data.Len())

@@ -75,7 +75,7 @@ var (
 
 // Of returns the kind of the file at path. It reads only the beginning, except that it opens a possible ONNX model
 // completely.
-func Of(path string) Kind {
+func Detect(path string) Kind {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if statefile.IsFolder(path) {
 			return Checkpoint

@@ -23,7 +23,7 @@ func Written(path string) bool {
 	if marked(path) {
 		return true
 	}
-	switch is := Of(path); is {
+	switch is := Detect(path); is {
 	case Posterior, Ensemble, Settings, Calibration, ScorePart, WorkFile, StoreEntry, Predictions:
 		return true
 	case Model, Checkpoint:

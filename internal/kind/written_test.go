@@ -74,7 +74,7 @@ func TestWritten(t *testing.T) {
 		{dir, false},
 	} {
 		if got := Written(tc.path); got != tc.want {
-			t.Errorf("%s: %v, want %v (%s)", tc.path, got, tc.want, Of(tc.path))
+			t.Errorf("%s: %v, want %v (%s)", tc.path, got, tc.want, Detect(tc.path))
 		}
 	}
 	if !Array(filepath.Join(dir, "a.npy")) || Array(filepath.Join(dir, "text.csv")) {

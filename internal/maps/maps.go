@@ -75,9 +75,9 @@ func classColours(classes int) (colours color.Palette) {
 }
 
 // Panels returns a picture and its maps in two rows. The first row has the picture, the true and the predicted classes. The
-// second has the errors, the entropy and the mutual information. truth has a class for each pixel, or −1. It is nil if no
+// second has the errors, the entropy and the mutual information. target has a class for each pixel, or −1. It is nil if no
 // class is known.
-func Panels(img image.Image, predicted *image.Paletted, entropy, information image.Image, truth []int) image.Image {
+func Panels(img image.Image, predicted *image.Paletted, entropy, information image.Image, target []int) image.Image {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()
 	uncertain, disagree := brightness(entropy), brightness(information)
@@ -88,9 +88,9 @@ func Panels(img image.Image, predicted *image.Paletted, entropy, information ima
 		for x := range w {
 			own := predicted.ColorIndexAt(x, y)
 			right, wrong := color.Color(grey), color.Color(grey)
-			if p := y*w + x; truth != nil && truth[p] >= 0 {
-				right, wrong = predicted.Palette[truth[p]], color.Black
-				if truth[p] != int(own) {
+			if p := y*w + x; target != nil && target[p] >= 0 {
+				right, wrong = predicted.Palette[target[p]], color.Black
+				if target[p] != int(own) {
 					wrong = color.RGBA{220, 40, 40, 255}
 				}
 			}

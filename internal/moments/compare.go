@@ -174,7 +174,7 @@ func kolmogorov(quantile []float64, n int, sorted []float64) (worst float64) {
 	// again.
 	slack := 1e-6 * (quantile[steps] - quantile[0])
 	rank := func(k int) float64 { return float64(k * (n - 1) / steps) }
-	apart := func(v, low, high float64) {
+	distance := func(v, low, high float64) {
 		worst = max(worst, low/float64(n)-v, v-high/float64(n))
 	}
 	for first := 0; first <= steps; {
@@ -186,14 +186,14 @@ func kolmogorov(quantile []float64, n int, sorted []float64) (worst float64) {
 		less := share(sort.SearchFloat64s(sorted, q-slack), len(sorted))
 		upTo := share(sort.Search(len(sorted), func(i int) bool { return sorted[i] > q+slack }), len(sorted))
 		if first == 0 {
-			apart(less, 0, 0)
+			distance(less, 0, 0)
 		} else {
-			apart(less, rank(first-1)+1, rank(first))
+			distance(less, rank(first-1)+1, rank(first))
 		}
 		if last == steps {
-			apart(upTo, float64(n), float64(n))
+			distance(upTo, float64(n), float64(n))
 		} else {
-			apart(upTo, rank(last)+1, rank(last+1))
+			distance(upTo, rank(last)+1, rank(last+1))
 		}
 		first = last + 1
 	}

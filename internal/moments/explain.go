@@ -16,8 +16,8 @@ type Change struct {
 	Scale, Shift []float64 // one for each group, or one for all; nil for 1 and 0
 }
 
-// Of says what group g becomes: scale·x + shift of the group from.
-func (c Change) Of(g int) (from int, scale, shift float64) {
+// Group says what group g becomes: scale·x + shift of the group from.
+func (c Change) Group(g int) (from int, scale, shift float64) {
 	from, scale = g, 1
 	if c.From != nil {
 		from = c.From[g]
@@ -35,8 +35,8 @@ func (c Change) Of(g int) (from int, scale, shift float64) {
 func (c Change) Then(next Change, groups int) Change {
 	out := Change{Name: c.Name}
 	for g := range groups {
-		middle, a, b := next.Of(g)
-		from, scale, shift := c.Of(middle)
+		middle, a, b := next.Group(g)
+		from, scale, shift := c.Group(middle)
 		if out.Scale, out.Shift = append(out.Scale, a*scale), append(out.Shift, float64(a*shift)+b); c.From != nil || next.From != nil {
 			out.From = append(out.From, from)
 		}
@@ -48,10 +48,10 @@ func (c Change) Then(next Change, groups int) Change {
 func (s *Sample) Changed(c Change) *Sample {
 	out := &Sample{Kind: s.Kind, examples: s.examples}
 	for g := range s.groups {
-		from, scale, shift := c.Of(g)
+		from, scale, shift := c.Group(g)
 		out.groups = append(out.groups, s.groups[from].changed(scale, shift))
 	}
-	_, _, shift := c.Of(0)
+	_, _, shift := c.Group(0)
 	for _, text := range s.texts {
 		moved := map[int64]float64{}
 		for id, p := range text {
@@ -274,11 +274,11 @@ func (e *Explanation) swapped(training Summary, s *Sample) {
 		if !varied[i] || !varied[j] {
 			return
 		}
-		a, apart := fit(i, i)
-		b, apartToo := fit(j, j)
+		a, rho := fit(i, i)
+		b, rhoToo := fit(j, j)
 		c, _ := fit(i, j)
 		d, _ := fit(j, i)
-		if a+b < limit || max(apart, apartToo) < maxRho || (c+d)/(a+b) > best {
+		if a+b < limit || max(rho, rhoToo) < maxRho || (c+d)/(a+b) > best {
 			return
 		}
 		for _, p := range [2][2]int{{i, j}, {j, i}} {

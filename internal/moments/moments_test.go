@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -34,7 +34,7 @@ func near(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-func each(groups []Group, f func(Group) float64) (out []float64) {
+func mapGroups(groups []Group, f func(Group) float64) (out []float64) {
 	for _, g := range groups {
 		out = append(out, f(g))
 	}
@@ -63,13 +63,13 @@ func TestGolden(t *testing.T) {
 	testfile.JSON(t, "testdata/golden.json", &golden)
 	c := golden.Channels
 	sum := NewSample(Channels, 3, 20, rows(c.Values, 60)).Summary()
-	near(t, "mean", each(sum.Groups, func(g Group) float64 { return g.Mean }), c.Mean)
-	near(t, "std", each(sum.Groups, func(g Group) float64 { return g.Std }), c.Std)
-	near(t, "mean std", each(sum.Groups, func(g Group) float64 { return g.MeanStd }), c.MeanStd)
-	near(t, "variance std", each(sum.Groups, func(g Group) float64 { return g.VarianceStd }), c.VarianceStd)
-	near(t, "min", each(sum.Groups, func(g Group) float64 { return g.Min }), c.Min)
-	near(t, "max", each(sum.Groups, func(g Group) float64 { return g.Max }), c.Max)
-	near(t, "zeros", each(sum.Groups, func(g Group) float64 { return g.Zeros }), c.Zeros)
+	near(t, "mean", mapGroups(sum.Groups, func(g Group) float64 { return g.Mean }), c.Mean)
+	near(t, "std", mapGroups(sum.Groups, func(g Group) float64 { return g.Std }), c.Std)
+	near(t, "mean std", mapGroups(sum.Groups, func(g Group) float64 { return g.MeanStd }), c.MeanStd)
+	near(t, "variance std", mapGroups(sum.Groups, func(g Group) float64 { return g.VarianceStd }), c.VarianceStd)
+	near(t, "min", mapGroups(sum.Groups, func(g Group) float64 { return g.Min }), c.Min)
+	near(t, "max", mapGroups(sum.Groups, func(g Group) float64 { return g.Max }), c.Max)
+	near(t, "zeros", mapGroups(sum.Groups, func(g Group) float64 { return g.Zeros }), c.Zeros)
 	near(t, "covariance", sum.Correlation, c.Covariance)
 
 	table := golden.Columns
@@ -77,7 +77,7 @@ func TestGolden(t *testing.T) {
 	for g := range train.Groups {
 		near(t, "quantiles", train.Groups[g].Quantiles, table.Quantiles[g])
 	}
-	near(t, "whole", each(train.Groups, func(g Group) float64 { return g.Whole }), table.Whole)
+	near(t, "whole", mapGroups(train.Groups, func(g Group) float64 { return g.Whole }), table.Whole)
 	for i := range table.Spearman { // rounded to 4 digits in files
 		if math.Abs(train.Correlation[i]-table.Spearman[i]) > 5.1e-5 {
 			t.Errorf("rank correlations %v, want %v", train.Correlation, table.Spearman)
@@ -227,7 +227,7 @@ func pictureChanges() []Change {
 
 // In many clean resamples of each kind and size at most 1 % are off.
 func TestFalseAlarms(t *testing.T) {
-	runs := promise.Figure(250, 1000)
+	runs := reliability.Figure(250, 1000)
 	for _, of := range sources {
 		for _, sizes := range [][2]int{{256, 32}, {64, 200}, {256, 1}} {
 			t.Run(fmt.Sprint(of.name, sizes), func(t *testing.T) {
@@ -253,8 +253,8 @@ func TestFaults(t *testing.T) {
 	inverse := func(c Change) Change { // x = Scale·y + Shift
 		out := Change{From: c.From}
 		for g := range 3 {
-			from, _, _ := c.Of(g)
-			_, a, b := c.Of(from)
+			from, _, _ := c.Group(g)
+			_, a, b := c.Group(from)
 			out.Scale, out.Shift = append(out.Scale, 1/a), append(out.Shift, -b/a)
 		}
 		return out

@@ -18,7 +18,7 @@ type Predicted struct {
 }
 
 // Numbers is the distribution of a number over examples. Counts has one element more than Edges: examples whose number is at most
-// the edge, apart from rounding, and those above all edges. Examples whose number is NaN have none.
+// the edge, except for rounding, and those above all edges. Examples whose number is NaN have none.
 type Numbers struct {
 	Name   string    `json:"name"`
 	Edges  []float64 `json:"edges"` // rising; quantiles 1/64, 2/64 …

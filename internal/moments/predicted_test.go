@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/moments"
 )
 
@@ -42,7 +42,7 @@ func TestPredictedAlarms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{20, 200, 2000} {
 		alarms, found := 0, 0
-		runs := promise.Figure(300, 1000)
+		runs := reliability.Figure(300, 1000)
 		for range runs {
 			numbers, classes := predictions(rng, 1000, 0)
 			p := moments.NewPredicted("val", watched, numbers, classes, 10)
@@ -56,7 +56,7 @@ func TestPredictedAlarms(t *testing.T) {
 			}
 		}
 		t.Logf("%d examples: %d alarms and %d found of %d", n, alarms, found, runs)
-		if alarms > promise.Figure(3, 5) { // 0.3 and 1 are allowed on average; more than 3 and 5 have a probability of 1 in 3,700 and 1 in 1,700
+		if alarms > reliability.Figure(3, 5) { // 0.3 and 1 are allowed on average; more than 3 and 5 have a probability of 1 in 3,700 and 1 in 1,700
 			t.Errorf("%d examples: %d of %d alarms, want 1 in 1,000 at most", n, alarms, runs)
 		}
 		if found < runs*9/10 {

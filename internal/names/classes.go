@@ -134,7 +134,7 @@ func (x *resolving) fractions() error {
 }
 
 // unknown numbers labels for which nobody knows names. Texts are numbers if all are. Names of folders are not, unless it
-// was said.
+// was given.
 func (x *resolving) unknown() error {
 	var named []string
 	number, name := -1, -1

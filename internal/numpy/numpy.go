@@ -340,7 +340,7 @@ func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, er
 
 // Each reads the array named key one example at a time, in order. f gets the elements of example i, whose memory is used
 // again. So the memory does not depend on the number of examples, except for an array in Fortran order, whose examples lie
-// apart. Each stops at the first error.
+// in parallel. Each stops at the first error.
 func (n *File) Each(key string, role Role, f func(i int, one Array) error) error {
 	r, limit, packed, err := n.stream(key)
 	var h header

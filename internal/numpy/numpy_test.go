@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/sbinet/npyio/npy"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -335,7 +335,7 @@ func TestBombMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if n := promise.Allocated(func() { _, err = openImages(p, "") }); n > 1<<20 {
+	if n := reliability.Allocated(func() { _, err = openImages(p, "") }); n > 1<<20 {
 		t.Errorf("%d bytes allocated", n)
 	}
 	if err == nil {
@@ -379,7 +379,7 @@ func checkRead(t *testing.T, b []byte) {
 		for _, r := range []Role{Images, Labels} {
 			var a Array
 			var err error
-			promise.Heap(t, maxExpansion/4*len(b)+1<<18, func() { a, err = c.Read(key, r) })
+			reliability.Heap(t, maxExpansion/4*len(b)+1<<18, func() { a, err = c.Read(key, r) })
 			if err != nil {
 				continue
 			}
@@ -444,7 +444,7 @@ func TestManyArrays(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	promise.CPU(t, 20*time.Second, func() {
+	reliability.CPU(t, 20*time.Second, func() {
 		if f, err := open("many.npz", bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || len(f.Keys) != arrays {
 			t.Errorf("%v", err)
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Role is the purpose that an array serves, such as images or labels.
@@ -105,7 +105,7 @@ func (n *File) Pick(r Role, beside string) (string, error) {
 	case r.Optional:
 		return "", nil
 	}
-	// The only array apart from the labels holds the examples, whatever its name.
+	// The only array besides the labels holds the examples, whatever its name.
 	if others := slices.DeleteFunc(slices.Clone(n.Keys), Labels.Named); len(others) == 1 {
 		return others[0], nil
 	}
@@ -118,15 +118,15 @@ const AnyCount = -1
 // ReadLabels reads the class numbers of count examples from the array named key. The argument of is the path of the
 // examples, for errors. Each class number is 0 or more.
 func (n *File) ReadLabels(key string, count int, of string) ([]int, error) {
-	t, err := n.ReadTruth(key, truth.Classes, nil, count, of)
+	t, err := n.ReadTargets(key, target.Classes, nil, count, of)
 	return t.Classes, err
 }
 
 // ReadTruth reads the targets of count examples from the array named key. at says how they are stored if examples have
 // several positions, and is nil otherwise. The argument of is the path of the examples, for errors.
-func (n *File) ReadTruth(key string, kind truth.Kind, at *truth.Positions, count int, of string) (t truth.Truth, err error) {
+func (n *File) ReadTargets(key string, kind target.Kind, at *target.Positions, count int, of string) (t target.Target, err error) {
 	role := Labels
-	if kind != truth.Classes || at != nil {
+	if kind != target.Classes || at != nil {
 		role = rows
 	}
 	y, err := n.Read(key, role)
@@ -135,7 +135,7 @@ func (n *File) ReadTruth(key string, kind truth.Kind, at *truth.Positions, count
 	}
 	if at != nil {
 		t, err = y.positions(kind, *at, count, of)
-	} else if kind == truth.Classes {
+	} else if kind == target.Classes {
 		t.Classes, err = y.labels(count, of)
 	} else {
 		t, err = y.rows(kind, count, of)
@@ -150,12 +150,13 @@ func (n *File) ReadTruth(key string, kind truth.Kind, at *truth.Positions, count
 // examples are the array named beside, or the unnamed array if beside is "". The argument of is the path of their
 // file.
 func OpenLabels(path, beside string, count int, of string) (labels []int, sha256 string, err error) {
-	t, sha256, err := OpenTruth(path, beside, truth.Classes, nil, count, of)
+	t, sha256, err := OpenTargets(path, beside, target.Classes, nil, count, of)
 	return t.Classes, sha256, err
 }
 
 // OpenTruth is [OpenLabels] for targets of any kind.
-func OpenTruth(path, beside string, kind truth.Kind, at *truth.Positions, count int, of string) (t truth.Truth, sha256 string, err error) {
+func OpenTargets(path, beside string, kind target.Kind, at *target.Positions, count int, of string) (t target.Target,
+	sha256 string, err error) {
 	n, err := Open(path)
 	if err != nil {
 		return t, "", err
@@ -168,12 +169,12 @@ func OpenTruth(path, beside string, kind truth.Kind, at *truth.Positions, count 
 	if key == "" && n.Keys != nil {
 		return t, "", fmt.Errorf("%s: no labels among %s", path, Quote(n.Keys))
 	}
-	t, err = n.ReadTruth(key, kind, at, count, of)
+	t, err = n.ReadTargets(key, kind, at, count, of)
 	return t, n.SHA256, err
 }
 
 // rows checks the targets of count examples and converts them to float64.
-func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err error) {
+func (a Array) rows(kind target.Kind, count int, of string) (t target.Target, err error) {
 	s := a.Shape
 	switch {
 	case len(s) != 1 && len(s) != 2:
@@ -181,21 +182,21 @@ func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err e
 	case s[0] != count && count != AnyCount:
 		return t, fmt.Errorf("%d labels for %d examples in %s", s[0], count, of)
 	}
-	t = truth.Truth{Values: a.Float64s(), Width: len(a.Data) / a.Type.Size / s[0]}
-	if kind == truth.Labels {
-		var signs truth.Signs
+	t = target.Target{Values: a.Float64s(), Width: len(a.Data) / a.Type.Size / s[0]}
+	if kind == target.Labels {
+		var signs target.Signs
 		for i, v := range t.Values {
 			if signs.Add(v); math.IsNaN(v) {
-				t.Values[i] = truth.Unknown
+				t.Values[i] = target.Unknown
 			}
 		}
 		if err := signs.Err(); err != nil {
-			return truth.Truth{}, err
+			return target.Target{}, err
 		}
 	}
 	for i := range s[0] {
 		if err := kind.Check(t.At(i).Values); err != nil {
-			return truth.Truth{}, fmt.Errorf("row %d: %w", i, err)
+			return target.Target{}, fmt.Errorf("row %d: %w", i, err)
 		}
 	}
 	return t, nil
@@ -213,15 +214,15 @@ func (a Array) labels(count int, of string) ([]int, error) {
 	if a.Type.Kind == 'f' {
 		return labels, a.wholeLabels(labels)
 	}
-	var signs truth.Signs
+	var signs target.Signs
 	for i := range labels {
 		v, ok := a.Int64(i)
 		signs.Add(float64(v))
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("label %d is %d, want a class number", i, uint64(v))
-		case truth.NoClass(float64(v)):
-			v = truth.Unknown
+		case target.NoClass(float64(v)):
+			v = target.Unknown
 		case v < 0:
 			return nil, fmt.Errorf("label %d is %d, want 0 or more, or -1 where there is none", i, v)
 		}
@@ -232,13 +233,13 @@ func (a Array) labels(count int, of string) ([]int, error) {
 
 // wholeLabels converts class numbers that are floats. pandas makes floats of whole numbers if one is missing, which is NaN then.
 func (a Array) wholeLabels(labels []int) error {
-	var signs truth.Signs
+	var signs target.Signs
 	for i := range labels {
 		v := a.Float64(i)
 		signs.Add(v)
 		switch {
-		case math.IsNaN(v), truth.NoClass(v):
-			labels[i] = truth.Unknown
+		case math.IsNaN(v), target.NoClass(v):
+			labels[i] = target.Unknown
 		case v != math.Trunc(v) || math.Abs(v) > 1<<53:
 			return fmt.Errorf("label %d is %v, want a class number: whole, or NaN where there is none", i, v)
 		case v < 0:
@@ -252,23 +253,23 @@ func (a Array) wholeLabels(labels []int) error {
 
 // positions returns the targets of count examples with several positions. They stay in the array's own type until they
 // are loaded.
-func (a Array) positions(kind truth.Kind, at truth.Positions, count int, of string) (t truth.Truth, err error) {
+func (a Array) positions(kind target.Kind, at target.Positions, count int, of string) (t target.Target, err error) {
 	s := a.Shape
 	switch {
 	case len(s) < 2:
 		return t, fmt.Errorf("labels of shape %d, want one for each position: [N H W] for pictures, [N T] for tokens", s)
 	case s[0] != count:
 		return t, fmt.Errorf("%d labels for %d examples in %s", s[0], count, of)
-	case kind == truth.Classes && a.Type.Kind == 'f':
+	case kind == target.Classes && a.Type.Kind == 'f':
 		return t, fmt.Errorf("labels of type %s, want an integer type (class numbers)", a.Type.Name)
 	}
 	size, width := len(a.Data)/a.Type.Size/count, max(1, at.Width)
 	if size%width != 0 {
 		return t, fmt.Errorf("labels of shape %d, want %d numbers for each position", s, width)
 	}
-	return truth.Lazy(count, func(i int) (truth.Truth, error) {
-		one := truth.Truth{Positions: size / width}
-		if kind == truth.Classes {
+	return target.Lazy(count, func(i int) (target.Target, error) {
+		one := target.Target{Positions: size / width}
+		if kind == target.Classes {
 			one.Classes = make([]int, size)
 			for k := range one.Classes {
 				var err error

@@ -8,7 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -102,7 +102,7 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 	if v := e.Validation; usual == nil && v != nil {
 		common.Shares = v.Shares()
 	}
-	found, err := a.CheckIntake(ctx, run.Engine, Intake{
+	found, err := a.CheckInputs(ctx, run.Engine, Probe{
 		Networks:   networks[:1],
 		Data:       ad.Target,
 		Path:       ad.Path,
@@ -147,7 +147,7 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 			Weight:   ad.Weight,
 			Examples: ad.Examples(),
 			Target:   look,
-			Intake:   found[0],
+			Probe:    found[0],
 			Warnings: warnings,
 		}
 	}
@@ -159,7 +159,7 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 // stands for its methods.
 func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study) error {
 	n, bn := l.Networks()[0], l.BatchNorm
-	in := Intake{
+	in := Probe{
 		Networks:   l.Networks()[:1],
 		Data:       ad.Target,
 		Path:       ad.Path,
@@ -167,7 +167,7 @@ func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study)
 		Target:     true,
 		Preprocess: l.options.Data.Preprocess,
 	}
-	if _, err := ad.opener.CheckIntake(ctx, run.Engine, in); err != nil {
+	if _, err := ad.opener.CheckInputs(ctx, run.Engine, in); err != nil {
 		return err
 	}
 	s, err := swag.NewSampler(n.Posterior, swag.SampleOptions{}) // scale 0 is SWA
@@ -175,7 +175,7 @@ func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study)
 		return BadInput(err)
 	}
 	parameters := s.Vector(ctx, 0)
-	source, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Of(n, swag.SampleOptions{}, 0))
+	source, err := batchnorm.Recompute(ctx, run, n, parameters, bn.ForMember(n, swag.SampleOptions{}, 0))
 	if err != nil {
 		return BadInput(err)
 	}
@@ -257,12 +257,12 @@ func (ad *Adaptation) describe(t *batchnorm.Target) string {
 }
 
 // likeTarget reports whether data look like the target of an adapted ensemble. Such data may differ from training.
-func likeTarget(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, how intake.Inputs) (bool, error) {
+func likeTarget(ctx context.Context, run *probe.Runner, in Probe, sample *probe.Sample, how probe.Inputs) (bool, error) {
 	if in.Adapted == nil {
 		return false, nil
 	}
-	how.Trained, how.From = in.Adapted.Intake.Inputs, "the target data ("+in.Adapted.Data+")"
-	found := &intake.Report{}
+	how.Trained, how.From = in.Adapted.Probe.Inputs, "the target data ("+in.Adapted.Data+")"
+	found := &probe.Report{}
 	err := found.CheckInputs(ctx, sample, run.Fields(), how)
 	return err == nil && len(found.Warnings) == 0, err
 }

@@ -33,9 +33,9 @@ func AdaptBlocks(a *Opener, job *ensemble.Scoring, o AdaptOptions, path string) 
 		return nil, err
 	}
 	for _, c := range job.Ensemble.Components {
-		if c.Intake != nil && c.Intake.BatchSize > 1 && o.Blocks%c.Intake.BatchSize > 0 {
+		if c.Probe != nil && c.Probe.BatchSize > 1 && o.Blocks%c.Probe.BatchSize > 0 {
 			return nil, Usagef("", "%s: blocks of %d examples, want a multiple of the batches of %d, whose examples depend on each other",
-				setting.Adapt, o.Blocks, c.Intake.BatchSize)
+				setting.Adapt, o.Blocks, c.Probe.BatchSize)
 		}
 	}
 	job.Ensemble.GoBack()

@@ -47,7 +47,7 @@ type TargetOptions struct {
 	Mean, Std []float64     // of each target, or nil
 }
 
-// given reports whether something is said about targets.
+// given reports whether something is known about targets.
 func (o TargetOptions) given() bool {
 	return o.File != "" || o.Head.Set || o.Mean != nil || o.Std != nil
 }
@@ -245,23 +245,23 @@ func columns(given map[string][]string, card swag.Card, g *infer.Graph) (columns
 }
 
 // ofInputs returns the values by input name. A value without an input name is for the only input.
-func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string]T, error) {
+func ofInputs[T any](flag string, stated map[string]T, g *infer.Graph) (map[string]T, error) {
 	var names []string
 	out := map[string]T{}
 	for _, input := range g.Inputs {
 		names = append(names, input.Name)
-		v, ok := said[input.Name]
+		v, ok := stated[input.Name]
 		if !ok && len(g.Inputs) == 1 {
-			v, ok = said[""]
+			v, ok = stated[""]
 		}
 		if ok {
 			out[input.Name] = v
 		}
 	}
 	switch {
-	case len(out) == len(said) && len(out) > 0:
+	case len(out) == len(stated) && len(out) > 0:
 		return out, nil
-	case len(out) >= len(said):
+	case len(out) >= len(stated):
 		return nil, nil
 	case len(names) == 1:
 		return nil, Usagef("", "--%s: want it once for the inputs %q", flag, names)

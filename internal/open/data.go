@@ -44,7 +44,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	opts := dataset.Options{
 		Arrays:     d.Arrays,
 		Labels:     labels,
-		Truth:      n.Traits().Labels,
+		Target:     n.Traits().Labels,
 		Preprocess: p,
 		Shape:      n.Input.Shape[1:],
 		Fields:     n.Fields(),

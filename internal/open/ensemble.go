@@ -52,7 +52,7 @@ func (a *Opener) ReadEnsemble(path string) (*ensemble.Ensemble, error) {
 		if err := InputCheckpoints(members); err != nil {
 			return nil, err
 		}
-		if r := part.Intake; r != nil {
+		if r := part.Probe; r != nil {
 			for _, w := range r.Warnings {
 				a.WarnLong(path + ": " + r.Data + ": " + w)
 			}
@@ -83,7 +83,7 @@ func (a *Opener) OpenComponent(ctx context.Context, o EnsembleOptions, e *ensemb
 		return nil, BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err),
 			"an ensemble needs each posterior it was drawn from: "+setting.Posterior.With("FILE")+" names one that has moved")
 	}
-	if task.Scoreless(p.Card.Task) { // sample may have said what its scores are
+	if task.Scoreless(p.Card.Task) { // sample may know what its scores are
 		o.Network.Task, o.Network.Output = cmp.Or(o.Network.Task, e.Card.Task), cmp.Or(o.Network.Output, e.Card.Output)
 	}
 	n, err := a.Network(ctx, o.Network, p)
@@ -104,13 +104,13 @@ func BatchOf(given int, of *ensemble.Ensemble) (size int, err error) {
 	size = given
 	for _, x := range of.Components {
 		switch {
-		case x.Intake == nil || x.Intake.BatchSize == 0:
+		case x.Probe == nil || x.Probe.BatchSize == 0:
 		case size == 0:
-			size = x.Intake.BatchSize
-		case size != x.Intake.BatchSize:
+			size = x.Probe.BatchSize
+		case size != x.Probe.BatchSize:
 			return 0, Usagef("leave out "+setting.BatchSize.String()+", or make the ensemble anew with another one",
 				"%s %d: %s was made for batches of %d, and its examples depend on each other", setting.BatchSize, size, of.Path,
-				x.Intake.BatchSize)
+				x.Probe.BatchSize)
 		}
 	}
 	return size, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -292,7 +292,7 @@ func (s *FitInputs) findNames(card *swag.Card, g *infer.Graph) {
 		}
 	}
 	if path := s.options.Card.Targets.File; card.Columns == nil && path != "" {
-		opts := dataset.Options{Fields: g.Fields(), Truth: truth.Numbers}
+		opts := dataset.Options{Fields: g.Fields(), Target: target.Numbers}
 		if columns := dataset.ColumnsOf(path, opts); columns != nil {
 			card.Columns = columns
 			s.Logf("names of columns: %s", path)
@@ -347,7 +347,8 @@ func (s *FitInputs) refuseSpread() error {
 	case s.Previous != nil || len(s.Checkpoints) > 1:
 		return nil
 	case s.Mean != nil:
-		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: "+setting.Line(setting.Fit.Of(s.Mean.Given)),
+		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: "+
+			setting.Line(setting.Fit.WithFiles(s.Mean.Given)),
 			"%s and 1 checkpoint: one does not show how far the weights spread", setting.Mean)
 	case s.Theta0 != nil:
 		return Usagef("leave out "+setting.Theta0.String()+", or give at least 2 checkpoints",

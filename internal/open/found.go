@@ -15,8 +15,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -29,7 +29,7 @@ type FindOptions struct {
 	Training, Validation, Test     string
 	Template, Task, Card           string
 	Unused                         []string // see [SourceOptions]
-	Targets                        bool     // something is said about targets
+	Targets                        bool     // something is known about targets
 	LabelsAs                       names.As
 	Named                          listing.Columns
 	ClassNames, Preprocess, Output string              // Output names that of the scores
@@ -85,7 +85,7 @@ func Find(g FindOptions) *Found {
 	if err != nil || network.Fits(nil) != nil {
 		return f // fit tells
 	}
-	opts := dataset.Options{Fields: network.Fields(), Truth: truth.Numbers, Labels: g.Labels, Named: g.Named, Columns: g.Columns}
+	opts := dataset.Options{Fields: network.Fields(), Target: target.Numbers, Labels: g.Labels, Named: g.Named, Columns: g.Columns}
 	if f.Unclear = dataset.Unclear(g.Test, opts); f.Unclear != nil {
 		return f
 	}

@@ -27,7 +27,7 @@ func (e *KindError) Unwrap() error { return e.Err }
 // Found returns the kind of the file, and whether the error follows from that. Otherwise it probably is a file of the wanted
 // kind, but with a fault.
 func (e *KindError) Found() (is kind.Kind, differs bool) {
-	is = kind.Of(e.Path)
+	is = kind.Detect(e.Path)
 	switch {
 	case is == e.Want, e.Want == kind.Checkpoint && is == kind.Model,
 		is == kind.Data && (e.Want == kind.Predictions || e.Want == kind.Settings):
@@ -53,7 +53,7 @@ func foreign(err error, path string, want kind.Kind) error {
 		return nil
 	}
 	f, ok := kind.ForeignOf(path)
-	is := kind.Of(path)
+	is := kind.Detect(path)
 	switch {
 	case !ok, !f.Archive && is != kind.Unknown && is != kind.Folder:
 		return nil
@@ -94,7 +94,7 @@ func WrongData(err error, paths ...string) error {
 		if foreign := foreign(err, path, kind.Data); foreign != nil {
 			return foreign
 		}
-		if is := kind.Of(path); is != kind.Data && is != kind.Folder && is != kind.Unknown {
+		if is := kind.Detect(path); is != kind.Data && is != kind.Folder && is != kind.Unknown {
 			return WrongKind(err, path, kind.Data)
 		}
 	}

@@ -264,7 +264,7 @@ func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
 
 // TellApart returns what the names of checkpoints have in common, and between the two the parts that differ. Files of
 // several folders have their paths as names.
-func TellApart(paths []string) (prefix string, parts []string, suffix string) {
+func CommonAffixes(paths []string) (prefix string, parts []string, suffix string) {
 	for _, path := range paths {
 		parts = append(parts, filepath.Base(path))
 	}

@@ -67,7 +67,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 	if err != nil {
 		return BadInput(err)
 	}
-	e, err := f.Of(h.last, chosen.Output)
+	e, err := f.Examples(h.last, chosen.Output)
 	if err != nil && o.File == "" && f.SHA256 == "" { // a folder of the ONNX Model Zoo, of another model
 		s.Logf("parity not checked: %v", err)
 		return nil

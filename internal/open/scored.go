@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -60,7 +60,7 @@ func again(shape []int64, b *memory.Budget) *memory.Pool {
 		return nil
 	}
 	const floats = 4 // the check holds floats, and the cache bytes
-	return memory.NewPool(min(intake.Examples*n, b.Checked()/floats))
+	return memory.NewPool(min(probe.Examples*n, b.Checked()/floats))
 }
 
 // CheckScored checks the data and the networks' scores on it. Messages call the data path. All parts check the same examples,
@@ -68,7 +68,7 @@ func again(shape []int64, b *memory.Budget) *memory.Pool {
 // other commands. The scores of a run on the processor are checked when its first batch has them. A part's first batch is not
 // that of the other parts.
 func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble.Scoring, path string,
-	o ScoredOptions) (_ []*intake.Report, err error) {
+	o ScoredOptions) (_ []*probe.Report, err error) {
 	data := job.Data
 	if job.Part != nil && o.Pipes {
 		if data, err = job.Own(e); err != nil {
@@ -80,7 +80,7 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 		looks = &Looks{of: map[*infer.Graph]func(*infer.FirstScores) error{}}
 		job.Look = looks.Look
 	}
-	return a.CheckIntake(ctx, e, Intake{
+	return a.CheckInputs(ctx, e, Probe{
 		Looks:      looks,
 		Networks:   job.Networks,
 		Earlier:    job.Ensemble.Checked(),
@@ -89,7 +89,7 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 		SkipErrors: job.SkipErrors,
 		Scored:     true,
 		Target:     job.Blocks != nil,
-		Trained:    job.Ensemble.Components[0].Intake,
+		Trained:    job.Ensemble.Components[0].Probe,
 		Adapted:    job.Ensemble.Components[0].Adapted,
 		Preprocess: o.Reading.Preprocess,
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -201,8 +201,8 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 }
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
-func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag.SampleOptions, data Intake) error {
-	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{
+func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag.SampleOptions, data Probe) error {
+	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Probe{
 		Data:     l.Validation,
 		Path:     l.options.Validation,
 		Labelled: true,
@@ -233,7 +233,7 @@ func (l *Study) refuseMixed() error {
 		return nil
 	}
 	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { found, _ := r.Mismatch(); return found != "" })
-	for _, r := range b.Findings.Intake {
+	for _, r := range b.Findings.Probe {
 		if off && r.Data == l.options.Validation && len(r.Wrong) > 0 {
 			return BadInput(fmt.Errorf("%s: is not what the network saw in training, and %s is not like it: temperatures would be "+
 				"fitted to %s with batch-norm statistics of other data, and hold for neither", b.Path, r.Data, r.Data),
@@ -258,7 +258,7 @@ func (a *Opener) OpenOf(l *Study, path, labels string, labelled bool) (dataset.D
 	if err != nil {
 		return nil, err
 	}
-	if n.Traits().Labels != truth.Classes { // other images may have labels of another kind
+	if n.Traits().Labels != target.Classes { // other images may have labels of another kind
 		return a.openCached(path, l.options.Data, unlabelled(opts), l.Networks())
 	}
 	return a.openUnasked(path, l.options.Data, opts, l.Networks())

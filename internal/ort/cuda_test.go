@@ -50,14 +50,14 @@ func TestCUDALibraries(t *testing.T) {
 func TestNVIDIAGPUs(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	if said := nvidiaGPUs(); said != "" {
-		t.Errorf("without nvidia-smi: %q", said)
+	if printed := nvidiaGPUs(); printed != "" {
+		t.Errorf("without nvidia-smi: %q", printed)
 	}
 	script := "#!/bin/sh\ntest \"$2\" = --format=csv,noheader && echo 'NVIDIA H200, 580.159.04, 143771 MiB' && echo 'NVIDIA L4, 580.159.04, 23034 MiB'\n"
 	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if said, want := nvidiaGPUs(), "NVIDIA H200, 580.159.04, 143771 MiB; NVIDIA L4, 580.159.04, 23034 MiB"; said != want {
-		t.Errorf("%q, want %q", said, want)
+	if printed, want := nvidiaGPUs(), "NVIDIA H200, 580.159.04, 143771 MiB; NVIDIA L4, 580.159.04, 23034 MiB"; printed != want {
+		t.Errorf("%q, want %q", printed, want)
 	}
 }

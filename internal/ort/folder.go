@@ -27,7 +27,7 @@ var free = tempfile.Free
 // writing stops. Without room for the files, a model that is not very large runs from memory.
 func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
 	if opts.Provider.Feeds() {
-		if s, err := r.feed(ctx, f, opts); !errors.Is(err, onnxio.ErrNotFed) {
+		if s, err := r.feed(ctx, f, opts); !errors.Is(err, onnxio.ErrNotParameterized) {
 			return s, err
 		}
 	}
@@ -58,7 +58,7 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 
 // fromMemory makes a session of a model in memory. Constants are folded as for the same model in files.
 func (r *Runtime) fromMemory(ctx context.Context, f onnxio.Filled, sig onnxio.Signature, opts Options) (*Session, error) {
-	whole, err := f.Whole()
+	whole, err := f.OneFile()
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func webGPU() *kind {
 		gpu:      true,
 		explicit: true,
 		turns:    true,
-		threes:   true,
+		misread:  true,
 		untested: "swagwrap was tested on a software device only, so each run is compared with the CPU",
 		libraries: packaged{"ONNX Runtime " + Version + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + Version, func() []source {
 			return gpuPins()[platform()]
@@ -93,7 +93,7 @@ func (r *Runtime) holdGPU() error {
 	if r.gpu != nil {
 		return nil
 	}
-	said, err := stderrOf(func() (err error) {
+	printed, err := stderrOf(func() (err error) {
 		r.gpu, err = r.NewSession(tiny, Options{Threads: 1, Provider: Provider{Name: WebGPU}})
 		return err
 	})
@@ -101,7 +101,7 @@ func (r *Runtime) holdGPU() error {
 		return nil
 	}
 	why := shorten(err.Error())
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(printed) {
 		if strings.Contains(line, "Vulkan") || strings.Contains(line, "vk") {
 			why = shorten(line)
 			break
@@ -111,7 +111,7 @@ func (r *Runtime) holdGPU() error {
 }
 
 // stderrOf calls f, and returns what the process writes to standard error meanwhile.
-func stderrOf(f func() error) (said string, err error) {
+func stderrOf(f func() error) (printed string, err error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return "", f()

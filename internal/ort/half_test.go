@@ -60,13 +60,13 @@ func TestHalf(t *testing.T) {
 			}
 			defer half.Close()
 			want, got := run(t, exact, in...)[0].F32, run(t, half, in...)[0].F32
-			largest, apart := 0.0, 0.0
+			largest, separate := 0.0, 0.0
 			for i, v := range want {
 				largest = max(largest, math.Abs(float64(v)))
-				apart = max(apart, math.Abs(float64(v-got[i])))
+				separate = max(separate, math.Abs(float64(v-got[i])))
 			}
-			if apart > 0.005*largest || apart == 0 || len(got) == 0 {
-				t.Errorf("%s: float16 is %.2g from scores up to %.2g", path, apart, largest)
+			if separate > 0.005*largest || separate == 0 || len(got) == 0 {
+				t.Errorf("%s: float16 is %.2g from scores up to %.2g", path, separate, largest)
 			}
 			ran++
 		}

@@ -16,12 +16,12 @@ import (
 // maxShared is the number of networks whose sessions stay open while no member uses them.
 const maxShared = 4
 
-// A pair of parts serves all members of one network: see [onnxio.Fed]. The part Run has a session for batches of one size.
+// A pair of parts serves all members of one network: see [onnxio.Parameterized]. The part Run has a session for batches of one size.
 // ONNX Runtime then computes shapes once, and not in each run. All other sizes share one more session, which is opened for
 // the first of them.
 type pair struct {
 	key             shareKey
-	fed             *onnxio.Fed
+	parameterized   *onnxio.Parameterized
 	inputs, outputs []ValueInfo // of the part Run, as the model declares them, without the weights
 	prepare, carry  *Session
 	uses            int // members; guarded by Runtime.shares
@@ -47,7 +47,7 @@ type shares struct {
 }
 
 // share returns the pair of a network, and opens it for the first member. A profile is of one member.
-func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, opts Options) (*pair, error) {
+func (r *Runtime) share(ctx context.Context, f onnxio.Filled, parameterized *onnxio.Parameterized, opts Options) (*pair, error) {
 	key := shareKey{f.Template, strings.Join(opts.Outputs, "\x00"), opts.Provider, opts.Threads, opts.Batch}
 	r.shares.Lock()
 	defer r.shares.Unlock()
@@ -57,7 +57,7 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 		r.shares.pairs = append(slices.Delete(r.shares.pairs, i, i+1), p)
 		return p, nil
 	}
-	p := &pair{key: key, fed: fed, uses: 1}
+	p := &pair{key: key, parameterized: parameterized, uses: 1}
 	open := func(ctx context.Context, model []byte, opts Options, given int) (*Session, error) {
 		m, err := onnxio.Parse(f.Template.Files()[0], model)
 		if err != nil {
@@ -75,7 +75,7 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 		return r.load(ctx, model, sig, "", int64(len(model))+f.Template.Size(), opts)
 	}
 	p.open = func(ctx context.Context, run []byte) (*Session, error) {
-		s, err := open(ctx, run, opts, len(fed.Names))
+		s, err := open(ctx, run, opts, len(parameterized.Names))
 		if err == nil {
 			r.copied.sessions.Add(1)
 		}
@@ -83,13 +83,13 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 	}
 	err := p.first(ctx, opts.profile)
 	first := opts
-	first.Outputs, first.profile = fed.Outputs, ""
+	first.Outputs, first.profile = parameterized.Outputs, ""
 	if err == nil {
-		p.prepare, err = open(ctx, fed.Prepare, first, 0)
+		p.prepare, err = open(ctx, parameterized.Prepare, first, 0)
 	}
 	if err == nil {
 		first.Outputs = nil
-		p.carry, err = open(ctx, fed.Carry, first, 0)
+		p.carry, err = open(ctx, parameterized.Carry, first, 0)
 	}
 	if err != nil {
 		p.close()
@@ -105,14 +105,14 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 // first opens the part Run for batches of one size, or for all sizes if the graph does not accept that one. A session that
 // failed leaves an empty profile.
 func (p *pair) first(ctx context.Context, profile string) error {
-	m, err := onnxio.Parse("run", p.fed.Run)
+	m, err := onnxio.Parse("run", p.parameterized.Run)
 	if err != nil {
 		return err
 	}
 	inputs := valueInfos(m.FeedInputs())
-	p.inputs = inputs[:len(inputs)-len(p.fed.Names)]
+	p.inputs = inputs[:len(inputs)-len(p.parameterized.Names)]
 	if p.key.batch > 0 {
-		run, err := p.fed.RunOf(int64(p.key.batch))
+		run, err := p.parameterized.RunOf(int64(p.key.batch))
 		if err == nil {
 			p.fixed, err = p.open(ctx, run)
 		}
@@ -127,7 +127,7 @@ func (p *pair) first(ctx context.Context, profile string) error {
 		}
 	}
 	if p.fixed == nil {
-		p.free, err = p.open(ctx, p.fed.Run)
+		p.free, err = p.open(ctx, p.parameterized.Run)
 	}
 	if s := cmp.Or(p.fixed, p.free); s != nil {
 		p.outputs = s.outputs
@@ -171,7 +171,7 @@ func (p *pair) openFree(ctx context.Context) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.free == nil {
-		p.free, err = p.open(ctx, p.fed.Run)
+		p.free, err = p.open(ctx, p.parameterized.Run)
 	}
 	return err
 }

@@ -27,9 +27,9 @@ const (
 type Provider struct {
 	Name      string // CPU, OpenVINO, WebGPU, CUDA
 	Precision string // F32, BF16, F16, TF32
-	// Fed is for tests: the processor takes weights as inputs, too, as GPUs do. See [Provider.Feeds].
-	Fed    bool
-	Device int // number of the GPU, of CUDA; results do not depend on it
+	// Parameterized is for tests: the processor takes weights as inputs, too, as GPUs do. See [Provider.Feeds].
+	Parameterized bool
+	Device        int // number of the GPU, of CUDA; results do not depend on it
 }
 
 // A kind is what the program knows of one provider. A new provider is a file with its kind, and a line in kinds.
@@ -43,7 +43,7 @@ type kind struct {
 	device    bool                       // see [Provider.ChoosesDevice]
 	compiles  bool                       // see [Provider.Compiles]
 	turns     bool                       // runs must not be at the same time
-	threes    bool                       // see [Provider.ReadsThrees]
+	misread   bool                       // see [Provider.ReadsThrees]
 	doubles   bool                       // see [Provider.AddsUp]
 	memory    string                     // ONNX Runtime's name of the device's memory, if weights are inputs: see [Provider.Feeds]
 	fuses     bool                       // fuses batch norm into convolutions itself
@@ -119,9 +119,9 @@ func (p Provider) GPU() bool { return p.kind().gpu }
 // ChoosesDevice reports whether Device chooses one of several GPUs.
 func (p Provider) ChoosesDevice() bool { return p.kind().device }
 
-// ReadsThrees reports whether the provider computes convolutions wrong that it reads in threes: see
+// MisreadsChannels reports whether the provider computes convolutions wrong that it reads three channels at a time: see
 // [onnxio.ReadInThrees].
-func (p Provider) ReadsThrees() bool { return p.kind().threes }
+func (p Provider) MisreadsChannels() bool { return p.kind().misread }
 
 // Compiles reports whether a session compiles its network, and keeps what its runs compute.
 func (p Provider) Compiles() bool { return p.kind().compiles }
@@ -141,7 +141,7 @@ func (p Provider) Software() bool {
 
 // OneShape reports whether each new shape of the inputs costs much time: shaders are compiled for it, and graphs prepared.
 // So the last batch is filled up.
-func (p Provider) OneShape() bool { return p.GPU() || p.Fed }
+func (p Provider) OneShape() bool { return p.GPU() || p.Parameterized }
 
 // Exact returns the provider that results are compared with: float32 of the same kernels, or of the CPU's for a GPU.
 func (p Provider) Exact() Provider {

@@ -39,7 +39,7 @@ type Options struct {
 
 	profile      string // prefix of the profile's path, or "" for no profile
 	onThisThread bool   // load on the calling thread
-	bound        bool   // runs bind values of any type: see [onnxio.Fed]
+	bound        bool   // runs bind values of any type: see [onnxio.Parameterized]
 }
 
 // ErrClosed is returned by Run after Close.
@@ -54,9 +54,9 @@ type Session struct {
 	provider Provider
 	large    bool
 
-	mu      sync.RWMutex // held for reading by runs, for writing by Close
-	session *binding.DynamicAdvancedSession
-	fed     *member // instead of session, for a member whose weights are inputs
+	mu            sync.RWMutex // held for reading by runs, for writing by Close
+	session       *binding.DynamicAdvancedSession
+	parameterized *member // instead of session, for a member whose weights are inputs
 }
 
 // NewSession loads a serialized model without external data. The bytes may be reused afterwards. An error gives ONNX
@@ -227,7 +227,7 @@ func (s *Session) Inputs() []ValueInfo { return slices.Clone(s.inputs) }
 func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.session == nil && s.fed == nil {
+	if s.session == nil && s.parameterized == nil {
 		return nil, ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
@@ -237,8 +237,8 @@ func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.fed != nil {
-		return s.runFed(ctx, inputs, false)
+	if s.parameterized != nil {
+		return s.runParameterized(ctx, inputs, false)
 	}
 
 	// Destroying the values after the run also keeps their memory alive until then.
@@ -427,9 +427,9 @@ func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fed != nil {
-		m := s.fed
-		s.fed = nil
+	if s.parameterized != nil {
+		m := s.parameterized
+		s.parameterized = nil
 		return m.close(s.runtime)
 	}
 	if s.session == nil {

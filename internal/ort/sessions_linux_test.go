@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -37,7 +37,7 @@ func TestManySessions(t *testing.T) {
 	for range first {
 		session()
 	}
-	n, before := promise.Figure(200, 1_000), resident(t)
+	n, before := reliability.Figure(200, 1_000), resident(t)
 	if testing.Short() {
 		n = 50
 	}

@@ -45,7 +45,7 @@ func SimulateGPU(s *Simulation) (end func()) {
 
 // of returns the simulated GPU if p is one.
 func (s *Simulation) of(p Provider) *Simulation {
-	if s == nil || !p.GPU() && !p.Fed {
+	if s == nil || !p.GPU() && !p.Parameterized {
 		return nil
 	}
 	return s

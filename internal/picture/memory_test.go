@@ -26,7 +26,7 @@ func tiffOf(data []byte, tags ...[2]uint32) []byte {
 	return append(b, 0, 0, 0, 0)
 }
 
-// TestMemory: decoding takes no more than was said from the header, of any kind.
+// TestMemory: decoding takes no more than the header announced, of any kind.
 func TestMemory(t *testing.T) {
 	files := map[string][]byte{}
 	entries, err := os.ReadDir(filepath.Join(pictures, "files"))
@@ -50,7 +50,7 @@ func TestMemory(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			said := f.Memory(grey)
+			printed := f.Memory(grey)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err = f.Decode(grey)
@@ -60,11 +60,11 @@ func TestMemory(t *testing.T) {
 			}
 			// What is allocated in all, freed or not: small tables and readers of strips too.
 			const tables = 2 << 20
-			if took := int64(after.TotalAlloc - before.TotalAlloc); took > said*5/4+4*int64(len(data))+tables {
-				t.Errorf("%s: %d bytes, said %d", name, took, said)
+			if took := int64(after.TotalAlloc - before.TotalAlloc); took > printed*5/4+4*int64(len(data))+tables {
+				t.Errorf("%s: %d bytes, said %d", name, took, printed)
 			}
-			if said < int64(f.W)*int64(f.H) || said > 64*int64(f.W)*int64(f.H)+4096*3*int64(len(data)) {
-				t.Errorf("%s: %d bytes for %d×%d pixels", name, said, f.W, f.H)
+			if printed < int64(f.W)*int64(f.H) || printed > 64*int64(f.W)*int64(f.H)+4096*3*int64(len(data)) {
+				t.Errorf("%s: %d bytes for %d×%d pixels", name, printed, f.W, f.H)
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -94,7 +94,7 @@ func FuzzNetpbm(f *testing.F) {
 	f.Add([]byte("P3 1 1 255\n1 2 3"))
 	f.Add([]byte("P2 1000 1000 255\n1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		promise.Heap(t, 16*len(b), func() {
+		reliability.Heap(t, 16*len(b), func() {
 			if len(b) < 3 || b[0] != 'P' {
 				return
 			}

@@ -82,7 +82,7 @@ func orient(p Picture, orientation int) Picture {
 	for y := range q.H {
 		x0, y0 := at(0, y)
 		x1, y1 := at(1, y)
-		from, step := (y0*p.W+x0)*p.C, ((y1-y0)*p.W+x1-x0)*p.C // along a row, the stored pixels are equally far apart
+		from, step := (y0*p.W+x0)*p.C, ((y1-y0)*p.W+x1-x0)*p.C // along a row, the stored pixels are at equal distances
 		for row := q.Row(y); len(row) > 0; row, from = row[p.C:], from+step {
 			row[0] = p.Pix[from]
 			if p.C == 3 {

@@ -90,7 +90,7 @@ func fromImage(img image.Image) (Picture, error) {
 	return Picture{}, fmt.Errorf("unknown colour model %T", img)
 }
 
-// threeOf takes the first byte of each of the first three channels. Pixels are step bytes apart and channels channel
+// threeOf takes the first byte of each of the first three channels. Pixels are step bytes from each other and channels channel
 // bytes.
 func threeOf(pix []byte, stride, step, channel int, b image.Rectangle) Picture {
 	p := New(b.Dx(), b.Dy(), 3)

@@ -190,8 +190,8 @@ func readArrays(path, key string) (content, error) {
 		return content{}, err
 	}
 	defer f.Close()
-	said := key != ""
-	if err = onlyClasses(f.Keys); err == nil || said {
+	keyed := key != ""
+	if err = onlyClasses(f.Keys); err == nil || keyed {
 		key, err = pickPredictions(f.Keys, key)
 	}
 	if err != nil {
@@ -215,7 +215,7 @@ func readArrays(path, key string) (content, error) {
 			err = fmt.Errorf("%w. For independent labels, 0 or 1 for each: %s", err, setting.Task.With("labels"))
 		}
 	}
-	if err == nil && t.named == "logits" && !said {
+	if err == nil && t.named == "logits" && !keyed {
 		err = t.readSecond(f)
 	}
 	t.unused = unused(f.Keys, func(name string) bool { return name == key || name == labels || t.second != nil && name == t.other })

@@ -16,13 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
-	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
+	"github.com/swagwrap/swagwrap/fixtures/reliability/forge"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// aPart is the head of a part of a task's rows, and chunks of its rows.
+// `aPart` is the head of a part of a task's rows, and chunks of its rows.
 func aPart(t testing.TB, name string, width int, want task.RowOptions) (*records.Head, *Schema, [][]Row) {
 	t.Helper()
 	of, err := task.OfWidth(name, width, [3]int{})
@@ -86,8 +86,8 @@ func someParts(t testing.TB) map[string]*forge.Rows {
 	}{
 		{"classes", 3, task.RowOptions{Top: 2, Outcomes: true, Members: 2}},
 		{"binary", 2, task.RowOptions{Top: 1}},
-		{"labels", 6, task.RowOptions{Top: 1, Truth: true}},
-		{"regression", 6, task.RowOptions{Top: 1, Members: 2, Truth: true}},
+		{"labels", 6, task.RowOptions{Top: 1, Target: true}},
+		{"regression", 6, task.RowOptions{Top: 1, Members: 2, Target: true}},
 	} {
 		h, _, chunks := aPart(t, tc.task, tc.width, tc.want)
 		path := filepath.Join(t.TempDir(), "p")
@@ -128,7 +128,7 @@ func readForged(t testing.TB, path string, b []byte) bool {
 	check(t, os.WriteFile(path, b, 0o666))
 	var p *records.Saved
 	var err error
-	promise.Heap(t, len(b), func() { p, err = ReadPart(path) })
+	reliability.Heap(t, len(b), func() { p, err = ReadPart(path) })
 	if err != nil {
 		if !errors.Is(err, records.ErrDamaged) {
 			t.Errorf("%v", err)
@@ -171,7 +171,7 @@ func TestMutatedParts(t *testing.T) {
 			t.Fatalf("%s: refused unchanged", name)
 		}
 		accepted := 0
-		for range promise.Figure(200, 40_000) {
+		for range reliability.Figure(200, 40_000) {
 			m := whole.Mutated(r)
 			if readForged(t, path, m.Bytes()) {
 				accepted++
@@ -227,7 +227,7 @@ func TestForgedPart(t *testing.T) {
 		check(t, err)
 		b := whole.Bytes()
 		check(t, os.WriteFile(path, b, 0o666))
-		promise.Heap(t, len(b), func() { _, err = ReadPart(path) })
+		reliability.Heap(t, len(b), func() { _, err = ReadPart(path) })
 		if !errors.Is(err, records.ErrDamaged) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %s", what, err, tc.want)
 		}

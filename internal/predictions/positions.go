@@ -9,8 +9,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Positions are saved predictions of pixels or tokens: a float array [N C H W] or [N T C], C numbers for each
@@ -19,8 +19,8 @@ type Positions struct {
 	Path, SHA256 string
 	From         string // where they come from, such as `probabilities (array "probs")`
 	Task         task.Task
-	Len          int         // N
-	Labels       truth.Truth // integers [N H W] or [N T], below 0 where unknown; independent labels have the shape of the predictions
+	Len          int           // N
+	Labels       target.Target // integers [N H W] or [N T], below 0 where unknown; independent labels have the shape of the predictions
 
 	file        *numpy.File
 	key         string
@@ -83,7 +83,7 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 		spec.Form = task.Probabilities
 	}
 	p.From = fmt.Sprintf("%s (%s)", spec.Form, from)
-	if p.Task, err = task.Of(of, spec); err != nil {
+	if p.Task, err = task.New(of, spec); err != nil {
 		return false, fmt.Errorf("%s: %w", p.file.Where(p.key), err)
 	}
 	if opts.Key == "" {
@@ -233,17 +233,17 @@ func (p *Positions) labelShape(opts ReadOptions) []int {
 
 // readLabels reads the labels from the file itself, or from the given one.
 func (p *Positions) readLabels(of, path string, spec task.OutputSpec) (err error) {
-	kind, at := task.TraitsOf(of).Labels, &truth.Positions{Width: spec.LabelWidth(of), Axis: spec.Axis}
+	kind, at := task.TraitsOf(of).Labels, &target.Positions{Width: spec.LabelWidth(of), Axis: spec.Axis}
 	if path != "" {
-		p.Labels, _, err = numpy.OpenTruth(path, p.key, kind, at, p.Len, p.Path)
+		p.Labels, _, err = numpy.OpenTargets(path, p.key, kind, at, p.Len, p.Path)
 		return err
 	}
 	key, err := p.file.Pick(numpy.Labels, p.key)
 	if err == nil && key == "" {
-		err = fmt.Errorf("%s: %w", p.Path, ErrNoTruth)
+		err = fmt.Errorf("%s: %w", p.Path, ErrNoTargets)
 	}
 	if err == nil {
-		p.Labels, err = p.file.ReadTruth(key, kind, at, p.Len, p.Path)
+		p.Labels, err = p.file.ReadTargets(key, kind, at, p.Len, p.Path)
 	}
 	return err
 }
@@ -286,10 +286,10 @@ func (p *Positions) Unit(i int) int {
 
 // Each calls f with the outcome and the label of each example in turn. Tokens whose numbers are all NaN only fill up a text.
 // skipped counts examples that are NaN everywhere: score could not read them.
-func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) error) (skipped int, err error) {
+func (p *Positions) Each(f func(i int, outcome []float64, label target.Target) error) (skipped int, err error) {
 	outcome := make([]float64, p.Task.About().Width)
 	var scores []float32
-	var signs truth.Signs
+	var signs target.Signs
 	spec := task.SpecOf(p.Task)
 	err = p.file.Each(p.key, predictionRole, func(i int, one numpy.Array) error {
 		scores = scores[:0]
@@ -302,7 +302,7 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 			return nil
 		}
 		_, err := task.AddPositions(p.Task, outcome, scores, 1, 0, spec.Positions)
-		label := truth.Truth{}
+		label := target.Target{}
 		if err == nil {
 			label, err = p.Labels.Load(i)
 		}
@@ -310,7 +310,7 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 			err = p.Task.CheckLabel(label)
 		}
 		if spec.Next {
-			label.Text = &truth.Text{Unit: slices.Repeat([]int{p.Unit(i)}, max(1, label.Positions))}
+			label.Text = &target.Text{Unit: slices.Repeat([]int{p.Unit(i)}, max(1, label.Positions))}
 		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", i, err)

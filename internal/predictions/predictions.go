@@ -91,7 +91,7 @@ func (s *Schema) All(r *Row) iter.Seq2[task.Column, []float64] {
 
 // classes reports whether the true values of examples are classes in Label, not columns of the task.
 func (s *Schema) classes() bool {
-	return !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Truth })
+	return !slices.ContainsFunc(s.Columns, func(c task.Column) bool { return c.Target })
 }
 
 // formats lists the extensions of files that rows can be written to.

@@ -16,7 +16,7 @@ import (
 )
 
 // Sets of classes and flags in all formats: an empty set, a full one, and an example without a prediction.
-func TestPromisedColumns(t *testing.T) {
+func TestGuaranteedColumns(t *testing.T) {
 	s := &Schema{Columns: []task.Column{
 		{Name: task.SetColumn, Kind: task.Subset, Shape: []int{3}}, {Name: task.SizeColumn}, {Name: task.AbstainColumn, Kind: task.Flag},
 	}, Errors: true, Width: 3}

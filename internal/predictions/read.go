@@ -14,7 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Set holds predictions for labelled examples that some program saved. Each row has a probability or a logit for each
@@ -48,7 +48,7 @@ func (p *Set) Len() int { return len(p.Rows) }
 type ReadOptions struct {
 	Labels string // path of a file with the labels, of any format that package dataset reads arrays from
 	Key    string // name of the array in an .npz file, of the list, or of the columns without their numbers
-	Axis   int    // axis of the classes in arrays of pixels or tokens: 1, or −1 for the last; 0 if nobody said it
+	Axis   int    // axis of the classes in arrays of pixels or tokens: 1, or −1 for the last; 0 if nobody gave it
 }
 
 // readFormats lists the extensions of files that [Read] reads.
@@ -227,12 +227,12 @@ func classNumbers(values []float64) ([]int, error) {
 	if values == nil {
 		return nil, nil
 	}
-	var signs truth.Signs
+	var signs target.Signs
 	labels := make([]int, len(values))
 	for row, x := range values {
 		switch {
-		case math.IsNaN(x), truth.NoClass(x):
-			labels[row] = truth.Unknown
+		case math.IsNaN(x), target.NoClass(x):
+			labels[row] = target.Unknown
 		case x != math.Trunc(x) || x < 0 || x >= 1<<31:
 			return nil, fmt.Errorf("row %d: label %v, want a class number from 0", row, x)
 		default:

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
@@ -246,7 +246,7 @@ func npz(t *testing.T, arrays ...any) []byte {
 }
 
 // FuzzRead: whatever the bytes, no panic, and what comes out is what
-// the type promises.
+// the type guarantees.
 func FuzzRead(f *testing.F) {
 	exts := []string{".csv", ".jsonl", ".parquet", ".npz"}
 	f.Add(0, []byte("p_0,p_1,label\n0.5,0.5,1\n"))
@@ -260,7 +260,7 @@ func FuzzRead(f *testing.F) {
 		}
 		var p *Set
 		var err error
-		promise.Heap(t, len(data), func() { p, err = Read(path, ReadOptions{}) })
+		reliability.Heap(t, len(data), func() { p, err = Read(path, ReadOptions{}) })
 		if err != nil {
 			return
 		}
@@ -303,7 +303,7 @@ func TestHugePositions(t *testing.T) {
 		if err := os.WriteFile(path, numpy.Header("<f4", shape...), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		promise.Heap(t, 0, func() {
+		reliability.Heap(t, 0, func() {
 			if _, err := OpenPositions(path, "classes", ReadOptions{Labels: labels}); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
 				t.Errorf("shape %d: error %v", shape, err)
 			}

@@ -50,7 +50,7 @@ func roundingOf(values []float64, classes int) rounding {
 	for d := 1; d <= mostDecimals; d++ {
 		// Decimals that are saved in 16 bits lose digits again: 0.17 becomes 0.16998.
 		unit, lost := math.Pow10(d), math.Ldexp(1, -bits)
-		if !slices.ContainsFunc(values, func(v float64) bool { return !whole(v*unit, min(max(v, lost)*lost*unit, mostLost)) }) {
+		if !slices.ContainsFunc(values, func(v float64) bool { return !isInteger(v*unit, min(max(v, lost)*lost*unit, mostLost)) }) {
 			add((0.45/unit+lost/2)*float64(classes)+sumTolerance, // half a unit each, but for ties
 				fmt.Sprintf("rounded to %d decimals", d))
 			break
@@ -69,7 +69,7 @@ func roundingOf(values []float64, classes int) rounding {
 }
 
 // whole reports whether v is a whole number, up to the rounding of a float32.
-func whole(v, tolerance float64) bool { return math.Abs(v-math.Round(v)) <= tolerance+1e-9 }
+func isInteger(v, tolerance float64) bool { return math.Abs(v-math.Round(v)) <= tolerance+1e-9 }
 
 // short reports whether bits bits are enough for the digits of v. The smallest numbers of float16 have fewer.
 func short(v float64, bits int) bool {

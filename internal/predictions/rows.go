@@ -50,7 +50,7 @@ func (r *Rows) Row(name string, i int) []float64 {
 }
 
 // ErrNoTruth is the error of predictions without true values.
-var ErrNoTruth = errors.New("no labels")
+var ErrNoTargets = errors.New("no labels")
 
 // ReadRows reads the wanted numbers of the file at path. The extension selects the format, as in [Read].
 func ReadRows(path string, wanted []Wanted) (*Rows, error) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // wantedHere is a number, a row and a matrix of each example.
@@ -78,7 +78,7 @@ func FuzzReadRows(f *testing.F) {
 		}
 		var r *Rows
 		var err error
-		promise.Heap(t, len(data), func() { r, err = ReadRows(path, wantedHere) })
+		reliability.Heap(t, len(data), func() { r, err = ReadRows(path, wantedHere) })
 		if err != nil {
 			return
 		}

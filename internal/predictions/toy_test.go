@@ -47,7 +47,7 @@ func TestAnyColumns(t *testing.T) {
 	written := map[string]string{}
 	for _, format := range formats {
 		var b bytes.Buffer
-		if err := Write(&b, format, schema, t.TempDir(), each(rows)); err != nil {
+		if err := Write(&b, format, schema, t.TempDir(), iterate(rows)); err != nil {
 			t.Fatal(err)
 		}
 		written[format] = b.String()
@@ -155,7 +155,7 @@ func TestHeldArrays(t *testing.T) {
 	z, err := newNPZ(&got, schema, dir)
 	defer z.discard()
 	check(t, err)
-	check(t, each(many)(z.Write))
+	check(t, iterate(many)(z.Write))
 	if info, err := z.arrays[0].held.Stat(); err != nil || info.Size() < 1<<20 {
 		t.Fatalf("%d bytes in the file, %v: the test shows nothing", info.Size(), err)
 	}
@@ -203,7 +203,7 @@ func TestHeldArrays(t *testing.T) {
 	if _, err := Read(path, ReadOptions{Key: "member_probs"}); err == nil || !strings.Contains(err.Error(), "shape [20000 2 3]") {
 		t.Errorf("members: %v", err)
 	}
-	if err := Write(&bytes.Buffer{}, ".npz", schema, filepath.Join(dir, "gone"), each(many)); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if err := Write(&bytes.Buffer{}, ".npz", schema, filepath.Join(dir, "gone"), iterate(many)); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

@@ -18,7 +18,7 @@ var written = sync.OnceValue(func() map[string]bool {
 		Top:         2,
 		Outcomes:    true,
 		Members:     2,
-		Truth:       true,
+		Target:      true,
 		Each:        true,
 		EachOutcome: true,
 		Settled:     true,
@@ -27,7 +27,7 @@ var written = sync.OnceValue(func() map[string]bool {
 		Abstain:     true,
 	}
 	for of, count := range map[string]int{"classes": 2, "binary": 1, "labels": 2, "regression": 2} {
-		t, err := task.Of(of, task.OutputSpec{Count: count})
+		t, err := task.New(of, task.OutputSpec{Count: count})
 		if err != nil {
 			continue
 		}

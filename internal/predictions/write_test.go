@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write testdata/rows.* anew; then run te
 
 // classColumns are the columns of three classes. A ranking of one is not shown.
 func classColumns(want task.RowOptions) []task.Column {
-	three, err := task.Of("", task.OutputSpec{Count: 3})
+	three, err := task.New("", task.OutputSpec{Count: 3})
 	if err != nil {
 		panic(err)
 	}
@@ -50,7 +50,7 @@ func inventedRows() (*Schema, []Row) {
 		Labels: true, Errors: true, ClassNames: []string{"cat", "dog, or wolf", "鳥"}}, rows
 }
 
-func each(rows []Row) func(func(*Row) error) error {
+func iterate(rows []Row) func(func(*Row) error) error {
 	return func(f func(*Row) error) error {
 		for i := range rows {
 			if err := f(&rows[i]); err != nil {
@@ -67,7 +67,7 @@ func TestFormats(t *testing.T) {
 	schema, rows := inventedRows()
 	for _, format := range formats {
 		var got bytes.Buffer
-		if err := Write(&got, format, schema, t.TempDir(), each(rows)); err != nil {
+		if err := Write(&got, format, schema, t.TempDir(), iterate(rows)); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", "rows"+format)
@@ -170,7 +170,7 @@ func TestPlainColumns(t *testing.T) {
 	}
 	for format, text := range want {
 		var got bytes.Buffer
-		if err := Write(&got, format, schema, t.TempDir(), each(rows)); err != nil {
+		if err := Write(&got, format, schema, t.TempDir(), iterate(rows)); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != text {
@@ -179,7 +179,7 @@ func TestPlainColumns(t *testing.T) {
 	}
 	for _, format := range []string{".parquet", ".npz"} {
 		var got bytes.Buffer
-		if err := Write(&got, format, schema, t.TempDir(), each(rows)); err != nil {
+		if err := Write(&got, format, schema, t.TempDir(), iterate(rows)); err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"label", "name", "top", "probs", "error"} {
@@ -195,11 +195,11 @@ func TestFormatsDiskFull(t *testing.T) {
 	schema, rows := inventedRows()
 	for _, format := range formats {
 		var whole bytes.Buffer
-		if err := Write(&whole, format, schema, t.TempDir(), each(rows)); err != nil {
+		if err := Write(&whole, format, schema, t.TempDir(), iterate(rows)); err != nil {
 			t.Fatal(err)
 		}
 		for room := 0; room < whole.Len(); room += max(1, whole.Len()/40) {
-			if err := Write(&full{new(bytes.Buffer), room}, format, schema, t.TempDir(), each(rows)); !errors.Is(err, errFull) {
+			if err := Write(&full{new(bytes.Buffer), room}, format, schema, t.TempDir(), iterate(rows)); !errors.Is(err, errFull) {
 				t.Errorf("%s, room for %d of %d bytes: %v", format, room, whole.Len(), err)
 			}
 		}
@@ -209,7 +209,7 @@ func TestFormatsDiskFull(t *testing.T) {
 // Without a folder to hold arrays back in, there is no .npz.
 func TestNPZWithoutFolder(t *testing.T) {
 	schema, rows := inventedRows()
-	if err := Write(new(bytes.Buffer), ".npz", schema, filepath.Join(t.TempDir(), "gone"), each(rows)); !errors.Is(err, fs.ErrNotExist) {
+	if err := Write(new(bytes.Buffer), ".npz", schema, filepath.Join(t.TempDir(), "gone"), iterate(rows)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -242,7 +242,7 @@ func TestGuardedCSV(t *testing.T) {
 	rows[0].Path, rows[1].Path, rows[1].Error = `=HYPERLINK("x")`, "\tb.png", "-b.png: broken"
 	rows[2].Values[1] = -0.5
 	var b bytes.Buffer
-	if err := Write(&b, ".csv", schema, t.TempDir(), each(rows)); err != nil {
+	if err := Write(&b, ".csv", schema, t.TempDir(), iterate(rows)); err != nil {
 		t.Fatal(err)
 	}
 	table, err := csv.NewReader(&b).ReadAll()
@@ -262,7 +262,7 @@ func TestGuardedCSV(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := Write(&b, ".jsonl", schema, t.TempDir(), each(rows)); err != nil {
+	if err := Write(&b, ".jsonl", schema, t.TempDir(), iterate(rows)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), `"path":"=HYPERLINK(`) || !strings.Contains(b.String(), `"name":"@bird"`) {

@@ -281,7 +281,7 @@ func (c config) huggingFace() (Settings, error) {
 		Channels:     "rgb",
 		Scale:        1,
 		ReduceLabels: reduce,
-		Image:        Transform{Interpolation: picture.PillowFilters[resample], FloorCrop: true},
+		Image:        Transform{Interpolation: picture.PillowFilters[resample], CropRoundsDown: true},
 	}
 	if flip {
 		p.Channels = "bgr"

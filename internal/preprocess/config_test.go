@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // What the files of known models give; values of the tensors are compared by
@@ -122,7 +122,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add([]byte(`{"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 224}, "crop_pct": 0.9}`))
 	f.Add([]byte(`{"pretrained_cfg": {"input_size": [3, 224, 224], "crop_pct": 0.9}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		promise.Heap(t, len(b), func() {
+		reliability.Heap(t, len(b), func() {
 			if p, err := parse(b); err == nil {
 				p.Resolve([]int64{3, -1, -1})
 			}

@@ -44,7 +44,7 @@ type Settings struct {
 	// Orientation says whether image files are turned as their tag of orientation says. Empty means that nobody chose: then
 	// it is that of Pillow.
 	Orientation picture.Orientation `json:"orientation,omitempty"`
-	// ReduceLabels says that masks count classes from 1, and that 0 is no class: see [truth.Positions]. It does not change
+	// ReduceLabels says that masks count classes from 1, and that 0 is no class: see [target.Positions]. It does not change
 	// pictures.
 	ReduceLabels bool `json:"reduce_labels,omitempty"`
 }

@@ -176,7 +176,7 @@ func TestSettingsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Channels, p.Layout, p.Scale, p.Image.FloorCrop = "bgr", "nhwc", 0.5, true
+	p.Channels, p.Layout, p.Scale, p.Image.CropRoundsDown = "bgr", "nhwc", 0.5, true
 	if p, err = p.Resolve([]int64{299, 299, 3}); err != nil {
 		t.Fatal(err)
 	}

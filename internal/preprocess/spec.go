@@ -132,7 +132,7 @@ func size(s string) (out [2]int, err error) {
 		w = h
 	}
 	for i, part := range []string{h, w} {
-		if out[i], err = word.Whole(part, 1, picture.MaxSide); err != nil {
+		if out[i], err = word.Integer(part, 1, picture.MaxSide); err != nil {
 			return out, fmt.Errorf("%w, or HEIGHTxWIDTH", err)
 		}
 	}

@@ -25,7 +25,7 @@ type Transform struct {
 	Interpolation picture.Filter `json:"interpolation"`
 	// FloorCrop rounds the offset of the crop down, as Hugging Face's processors do. Torchvision and timm round it to
 	// even.
-	FloorCrop bool `json:"floor_crop,omitzero"`
+	CropRoundsDown bool `json:"floor_crop,omitzero"`
 }
 
 // SizeError is returned for a picture of another size than the network takes, where the
@@ -147,7 +147,7 @@ func (t Transform) cover(w, h int) (int, int) {
 // crop returns the central part of a w by h image that has InputSize.
 func (t Transform) crop(w, h int) image.Rectangle {
 	ch, cw := t.InputSize[0], t.InputSize[1]
-	if !t.FloorCrop {
+	if !t.CropRoundsDown {
 		return picture.CentreCrop(w, h, cw, ch)
 	}
 	at := image.Pt((w-cw)>>1, (h-ch)>>1) // an arithmetic shift also rounds negative numbers down

@@ -77,7 +77,7 @@ func (s Settings) same(t Settings) bool {
 	}
 	a, b := s.Image, t.Image
 	if a.CropMode == CropNone || a.CropMode == Squash && a.ResizeSize == a.InputSize {
-		a.FloorCrop, b.FloorCrop = false, false // nothing is cropped
+		a.CropRoundsDown, b.CropRoundsDown = false, false // nothing is cropped
 	}
 	if a.CropMode == CropNone {
 		a.Interpolation, b.Interpolation = 0, 0

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // openRows opens a work file.
@@ -364,7 +364,7 @@ func FuzzFrames(f *testing.F) {
 		check(t, os.WriteFile(path, slices.Concat(whole[:head], frames), 0o666))
 		var r *File
 		var err error
-		promise.Heap(t, int(head)+len(frames), func() { r, err = openRows(path, someParameters, Resume) })
+		reliability.Heap(t, int(head)+len(frames), func() { r, err = openRows(path, someParameters, Resume) })
 		if err != nil {
 			return
 		}

@@ -315,13 +315,15 @@ var conversions = []struct {
 	change func([]float64) []float64
 }{
 	{"softmax", softmax},
-	{"log-softmax", func(x []float64) []float64 { return each(softmax(x), math.Log) }},
-	{"sigmoid", func(x []float64) []float64 { return each(x, func(v float64) float64 { return 1 / (1 + math.Exp(-v)) }) }},
-	{"exp", func(x []float64) []float64 { return each(x, math.Exp) }},
-	{"log", func(x []float64) []float64 { return each(x, math.Log) }},
+	{"log-softmax", func(x []float64) []float64 { return mapValues(softmax(x), math.Log) }},
+	{"sigmoid", func(x []float64) []float64 {
+		return mapValues(x, func(v float64) float64 { return 1 / (1 + math.Exp(-v)) })
+	}},
+	{"exp", func(x []float64) []float64 { return mapValues(x, math.Exp) }},
+	{"log", func(x []float64) []float64 { return mapValues(x, math.Log) }},
 }
 
-func each(x []float64, f func(float64) float64) []float64 {
+func mapValues(x []float64, f func(float64) float64) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = f(v)
@@ -331,11 +333,11 @@ func each(x []float64, f func(float64) float64) []float64 {
 
 func softmax(x []float64) []float64 {
 	largest, sum := slices.Max(x), 0.0
-	out := each(x, func(v float64) float64 { return math.Exp(v - largest) })
+	out := mapValues(x, func(v float64) float64 { return math.Exp(v - largest) })
 	for _, v := range out {
 		sum += v
 	}
-	return each(out, func(v float64) float64 { return v / sum })
+	return mapValues(out, func(v float64) float64 { return v / sum })
 }
 
 // scores tries outputs behind softmax and the like, on either side, and other outputs of the graph.
@@ -400,7 +402,7 @@ func indexes(n int) []int {
 }
 
 func (s *Search) exampleOrder(context.Context) (string, []string) {
-	places := matched(s.Count, func(w, g int) bool { return apart(s.got[0][g], s.want[0][w]) <= s.strict*s.scale[0] })
+	places := matched(s.Count, func(w, g int) bool { return largestDifference(s.got[0][g], s.want[0][w]) <= s.strict*s.scale[0] })
 	if places == nil {
 		return "", nil
 	}

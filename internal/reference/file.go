@@ -194,8 +194,8 @@ type Examples struct {
 	outputs [][][][]float64
 }
 
-// Of reads the examples as the inputs and outputs of a graph. scores names the output that "outputs" stands for.
-func (f *File) Of(m *onnxio.Model, scores string) (*Examples, error) {
+// Examples reads the examples as the inputs and outputs of a graph. scores names the output that "outputs" stands for.
+func (f *File) Examples(m *onnxio.Model, scores string) (*Examples, error) {
 	e := &Examples{File: f}
 	inputs := m.FeedInputs()
 	for i, v := range inputs {

@@ -221,7 +221,7 @@ func round(v float64, bits int) float64 {
 func (r *Runner) distance(a, b [][][]float64) (largest float64, output, example int) {
 	for k := range a {
 		for i := range a[k] {
-			if d := apart(a[k][i], b[k][i]) / r.scale[k]; d > largest {
+			if d := largestDifference(a[k][i], b[k][i]) / r.scale[k]; d > largest {
 				largest, output, example = d, k, i
 			}
 		}
@@ -229,9 +229,9 @@ func (r *Runner) distance(a, b [][][]float64) (largest float64, output, example 
 	return largest, output, example
 }
 
-// apart returns the largest difference of two rows. It is infinite for rows of different lengths, and where one number is not
+// largestDifference returns the largest difference of two rows. It is infinite for rows of different lengths, and where one number is not
 // finite and not the same in both.
-func apart(a, b []float64) (largest float64) {
+func largestDifference(a, b []float64) (largest float64) {
 	if len(a) != len(b) {
 		return math.Inf(1)
 	}

@@ -66,13 +66,13 @@ const (
 	shiftLead = "The same examples, damaged more and more. Temperatures were fitted on clean data. A useful uncertainty grows " +
 		"with the errors, so that the calibration error stays small. Bars are 95 % intervals, each for a single comparison."
 	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence equals " +
-		"accuracy. Above it the network promises too much. The shade is the 95 % interval of each group, and the bars at the bottom are " +
+		"accuracy. Above it the network is too sure. The shade is the 95 % interval of each group, and the bars at the bottom are " +
 		"the numbers of predictions. The axis is spread towards 1, where most predictions are. Bins that would overlap there are drawn " +
 		"as one."
 	calibrationLead = "Whether the predicted distributions are right. On the dark line they are. Bars are the 95 % interval of each " +
 		"point, so one in twenty leaves out the line by chance."
 	class1Lead = "Probability of class 1 minus share of class 1 in each group of predictions of similar probability. On the zero " +
-		"line the two are equal. Above it class 1 is promised too often. The shade is the 95 % interval of each group, and the bars at " +
+		"line the two are equal. Above it class 1 is predicted too often. The shade is the 95 % interval of each group, and the bars at " +
 		"the bottom are the numbers of predictions."
 	entropyLead = "How uncertain the predictions are. A useful uncertainty is low where the network knows the subject and high where " +
 		"it does not: the less the two histograms overlap, the better."

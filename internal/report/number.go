@@ -23,9 +23,9 @@ func Fixed(x float64, decimals int) string {
 // Significant formats x with a number of significant digits: "0.0526".
 func Significant(x float64, digits int) string { return fmt.Sprintf("%.*g", digits, x) }
 
-// Apart formats two numbers with so many digits, and with more where these would hide that the numbers differ. format formats
+// Distinguish formats two numbers with so many digits, and with more where these would hide that the numbers differ. format formats
 // one with a number of digits.
-func Apart(a, b float64, format func(x float64, digits int) string, digits int) (string, string) {
+func Distinguish(a, b float64, format func(x float64, digits int) string, digits int) (string, string) {
 	const exact = 17 // significant digits of any float64
 	for a != b && digits < exact && format(a, digits) == format(b, digits) {
 		digits++
@@ -36,9 +36,9 @@ func Apart(a, b float64, format func(x float64, digits int) string, digits int) 
 	return format(a, digits), format(b, digits)
 }
 
-// InsteadOf compares two numbers in words: "0.52 instead of 0.48". Digits are as in [Apart]. Equal numbers are "0.48 in both".
+// InsteadOf compares two numbers in words: "0.52 instead of 0.48". Digits are as in [Distinguish]. Equal numbers are "0.48 in both".
 func InsteadOf(is, was float64, format func(x float64, digits int) string, digits int) string {
-	a, b := Apart(is, was, format, digits)
+	a, b := Distinguish(is, was, format, digits)
 	if a == b {
 		return a + " in both"
 	}

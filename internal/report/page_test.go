@@ -199,19 +199,19 @@ func TestFolded(t *testing.T) {
 	if diff := cmp.Diff(want, strings.Split(got, " \\\n")); diff != "" {
 		t.Error(diff)
 	}
-	said, err := exec.Command("sh", "-c", "set -- "+got+`; printf '%s\n' "$@"`).CombinedOutput()
-	if whole, failed := exec.Command("sh", "-c", "set -- "+command+`; printf '%s\n' "$@"`).CombinedOutput(); err != nil || failed != nil || string(said) != string(whole) {
-		t.Errorf("%v: %s", err, said)
+	seen, err := exec.Command("sh", "-c", "set -- "+got+`; printf '%s\n' "$@"`).CombinedOutput()
+	if whole, failed := exec.Command("sh", "-c", "set -- "+command+`; printf '%s\n' "$@"`).CombinedOutput(); err != nil || failed != nil || string(seen) != string(whole) {
+		t.Errorf("%v: %s", err, seen)
 	}
 }
 
 // The answer is one sentence.
 func TestAnswer(t *testing.T) {
-	for said, want := range map[string][]string{
+	for seen, want := range map[string][]string{
 		"Deploy SWAG: NLL 0.12. It takes 30 networks.": {"Deploy SWAG: NLL 0.12.", "It takes 30 networks.", "More."},
 		"One sentence of 0.5 nats.":                    {"One sentence of 0.5 nats.", "More."},
 	} {
-		answer, rest := (&Report{Verdict: []string{said, "More."}}).answer()
+		answer, rest := (&Report{Verdict: []string{seen, "More."}}).answer()
 		if diff := cmp.Diff(want, append([]string{answer}, rest...)); diff != "" {
 			t.Error(diff)
 		}

@@ -88,7 +88,7 @@ func sampleReport(n int) *Report {
 // samplePredictions of images whose labels follow the probabilities sharpened by t.
 func samplePredictions(random *rand.Rand, n, classes int, t float64) calibrate.Predictions {
 	p := calibrate.Predictions{Probs: make([]float64, n*classes), Classes: classes, Labels: make([]int, n)}
-	truth := make([]float64, classes)
+	target := make([]float64, classes)
 	for i := range n {
 		row := p.Row(i)
 		sum, sums := 0.0, 0.0
@@ -97,13 +97,13 @@ func samplePredictions(random *rand.Rand, n, classes int, t float64) calibrate.P
 			if k == i%classes {
 				z += 2 + 4*random.Float64()
 			}
-			row[k], truth[k] = math.Exp(z*1.6), math.Exp(z*1.6*t)
-			sum, sums = sum+row[k], sums+truth[k]
+			row[k], target[k] = math.Exp(z*1.6), math.Exp(z*1.6*t)
+			sum, sums = sum+row[k], sums+target[k]
 		}
 		u := random.Float64() * sums
 		for k := range row {
 			row[k] /= sum
-			if u -= truth[k]; u > 0 && k+1 < classes {
+			if u -= target[k]; u > 0 && k+1 < classes {
 				p.Labels[i] = k + 1
 			}
 		}

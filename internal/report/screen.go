@@ -55,7 +55,7 @@ const (
 	between              = "  " // columns
 )
 
-// WriteText writes the table with aligned columns, two spaces apart. In a table that is too wide for the screen headers and
+// WriteText writes the table with aligned columns, with two spaces between them. In a table that is too wide for the screen headers and
 // texts are broken into lines, and optional columns are left out. Numbers are never broken.
 func (t *Table) WriteText(w io.Writer, s Screen) error {
 	places, most := t.filled(), 1<<20

@@ -72,10 +72,10 @@ func (t term) ID() string {
 }
 
 func (r *Report) glossaryOf(parts []part) []term {
-	said := map[*term]bool{}
+	seen := map[*term]bool{}
 	say := func(texts ...string) {
 		for _, s := range texts {
-			words(prose(s), said)
+			words(prose(s), seen)
 		}
 	}
 	say(r.Verdict...)
@@ -110,7 +110,7 @@ func (r *Report) glossaryOf(parts []part) []term {
 	}
 	var terms []term
 	for i := range glossary {
-		if said[&glossary[i]] {
+		if seen[&glossary[i]] {
 			terms = append(terms, glossary[i])
 		}
 	}

@@ -43,8 +43,8 @@ func (c Command) String() string {
 // With returns the command with settings, as [Setting.With] or its String returns them, and files after them.
 func (c Command) With(settings ...string) string { return c.join(" with ", settings) }
 
-// Of returns the command with the files that it is for.
-func (c Command) Of(files ...string) string { return c.join(" of ", files) }
+// WithFiles returns the command with the files that it is for.
+func (c Command) WithFiles(files ...string) string { return c.join(" of ", files) }
 
 // join returns the command with its parts. link stands between them in the words of a library.
 func (c Command) join(link string, parts []string) string {

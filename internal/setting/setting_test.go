@@ -38,14 +38,14 @@ func TestNames(t *testing.T) {
 // A message is in the words of a library until a program speaks.
 func TestSpeak(t *testing.T) {
 	speak := func(name string) {
-		said.Store(false)
+		used.Store(false)
 		Speak(name, func(flag string) string { return strings.Repeat("-", min(len(flag), 2)) + flag })
 	}
 	defer speak("")
 	says := func() []string {
 		return []string{
 			Memory.String(), Memory.With("SIZE"), fmt.Sprint(Memory), Both(Task.With("labels"), Pad.With("0")),
-			Fit.String(), fmt.Sprint(Fit), Fit.With(State.With("IN=OUT")), Inspect.Of("a.onnx", "b.onnx"),
+			Fit.String(), fmt.Sprint(Fit), Fit.With(State.With("IN=OUT")), Inspect.WithFiles("a.onnx", "b.onnx"),
 			Line(Setup.String()), Line(Setup.With(Provider.With("cuda"), Verbose.String())), Quoted(Setup.String()),
 		}
 	}

@@ -5,13 +5,13 @@ import "sync/atomic"
 var (
 	program string                   // the name of the program of this process, or "" in a library
 	typed   func(flag string) string // how its user types a flag
-	said    atomic.Bool              // a word was made
+	used    atomic.Bool              // a word was made
 )
 
 // Speak makes all words those of a program, whose user types flags as flag returns them. A program calls it once, before it does
 // anything else. Speak panics if a word was made already: a message would keep the words of a library.
 func Speak(name string, flag func(name string) string) {
-	if said.Load() {
+	if used.Load() {
 		panic("setting: a word was made before the program spoke: make messages in functions, not in variables of packages")
 	}
 	program, typed = name, flag
@@ -19,7 +19,7 @@ func Speak(name string, flag func(name string) string) {
 
 // spoken returns the program for a word.
 func spoken() string {
-	said.Store(true)
+	used.Store(true)
 	return program
 }
 

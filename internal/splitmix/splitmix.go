@@ -14,7 +14,7 @@ package splitmix
 const Step = 0x9e3779b97f4a7c15
 
 // At returns output n, counted from 0, of the generator with the given seed.
-func At(seed, n uint64) uint64 { return Mix(seed + (n+1)*Step) }
+func Nth(seed, n uint64) uint64 { return Mix(seed + (n+1)*Step) }
 
 // Mix returns the output for a state: variant 13 of Stafford's mixers.
 func Mix(z uint64) uint64 {

@@ -10,7 +10,7 @@ func TestSplitMix64(t *testing.T) {
 		1234567: {6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821},
 	} {
 		for n, w := range want {
-			if got := At(seed, uint64(n)); got != w {
+			if got := Nth(seed, uint64(n)); got != w {
 				t.Errorf("seed %d: output %d is %v, want %v", seed, n, got, w)
 			}
 		}

@@ -89,7 +89,7 @@ func writeIndex(out io.Writer, m *weights.Mapping, total int64) error {
 	return err
 }
 
-// copied are the endings of files of configuration and tokenizers. trainings are the beginnings of files about the training, which
+// copied are the extensions of files of configuration and tokenizers. trainings are the beginnings of files about the training, which
 // says nothing about new weights.
 var (
 	copied    = []string{".json", ".txt", ".model", ".jinja", ".py", ".yaml", ".yml", ".spm", ".bpe", ".vocab", ".tiktoken"}

@@ -41,7 +41,7 @@ func FormatOf(path string) Format {
 	return extensions[strings.ToLower(filepath.Ext(path))]
 }
 
-// foreign are the endings of weights and models in formats that are not written. A model of ONNX under such a name would mislead.
+// foreign are the extensions of weights and models in formats that are not written. A model of ONNX under such a name would mislead.
 var foreign = []string{".h5", ".hdf5", ".keras", ".ckpt", ".tflite", ".gguf", ".pb", ".pkl", ".pickle", ".npy", ".msgpack", ".orbax",
 	".distcp", ".pt2", ".tar", ".zip", ".json"}
 

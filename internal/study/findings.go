@@ -51,7 +51,7 @@ func shared[T comparable](n int, of func(network int) []T) (values []T, whose []
 }
 
 func findings(p *swag.Posterior) (found []report.Finding) {
-	health, err := trajectory.Of(p)
+	health, err := trajectory.Check(p)
 	if err != nil { // a posterior of another program without this information
 		return nil
 	}

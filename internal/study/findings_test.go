@@ -13,8 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
-// What fit saw is said in whole sentences, the name of a checkpoint as it is written; of
-// several posteriors each is named. Where nothing was seen, the count is said.
+// What fit saw is reported in whole sentences, the name of a checkpoint as it is written; of
+// several posteriors each is named. Where nothing was seen, the count is reported.
 func TestFindings(t *testing.T) {
 	network := func(path string, h trajectory.Health) *infer.Network {
 		js, err := json.Marshal(h)
@@ -33,7 +33,7 @@ func TestFindings(t *testing.T) {
 	const nothing = ". Nothing speaks against the posterior made of them."
 	walk := "The 30 checkpoints tell as much as 2.1 unrelated ones: this is common at a constant learning rate, where the weights wander. It does not hurt SWA. The variance of SWAG grows with the number of checkpoints. " +
 		"Collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then the comparison with Tune shows whether SWAG is better than SWA, and at which scale."
-	apart := "epoch-4.pt stands apart from the others, more than four steps away: the mean is pulled off and the variance is mostly this distance. " +
+	separate := "epoch-4.pt stands apart from the others, more than four steps away: the mean is pulled off and the variance is mostly this distance. " +
 		"Leave out what diverged, or is not of this run at this learning rate."
 	for name, c := range map[string]struct {
 		networks []*infer.Network
@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 		"sound":             {[]*infer.Network{network("p", sound)}, []report.Finding{{Text: "The 30 checkpoints tell as much as 24.3 unrelated ones" + nothing}}},
 		"few":               {[]*infer.Network{network("p", few)}, []report.Finding{{Text: "The 30 checkpoints tell as much as 5.0 unrelated ones, where 10 and more are good" + nothing}}},
 		"a walk":            {[]*infer.Network{network("p", wanders)}, []report.Finding{{Text: walk}}},
-		"two":               {[]*infer.Network{network("a/p", wanders), network("b/q", stray)}, []report.Finding{{Text: "p: " + walk}, {Text: "q: " + apart, Serious: true}}},
+		"two":               {[]*infer.Network{network("a/p", wanders), network("b/q", stray)}, []report.Finding{{Text: "p: " + walk}, {Text: "q: " + separate, Serious: true}}},
 		"alike":             {[]*infer.Network{network("a/p", wanders), network("b/q", wanders)}, []report.Finding{{Text: "In each posterior: " + walk}}},
 		"one checkpoint":    {[]*infer.Network{network("p", trajectory.Health{Checkpoints: 1, Effective: 1})}, nil},
 		"another program's": {[]*infer.Network{{Posterior: &swag.Posterior{Health: json.RawMessage("null"), Path: "p"}}, {Posterior: &swag.Posterior{Health: json.RawMessage(`"none"`)}}}, nil},

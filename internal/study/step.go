@@ -85,7 +85,7 @@ func Training(data dataset.Dataset) string {
 }
 
 // ExportOf returns the step that exports an ensemble of so many members of networks. A model of several members cannot
-// return the states that each carries, so there is none then.
+// return the states of each, so there is none then.
 func ExportOf(model, ensemble string, members int, networks ...*infer.Network) []Step {
 	carries := slices.ContainsFunc(networks, func(n *infer.Network) bool { return n.States() != nil })
 	if carries && members > 1 {

@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -57,7 +57,7 @@ func Provenance(runtime string, networks []*infer.Network, used ...Used) []repor
 type BatchNorm struct {
 	Networks []*infer.Network
 	Records  []*batchnorm.Record // for each network, nil without batch norm
-	Intake   []*intake.Report    // for each data set and network
+	Probe    []*probe.Report     // for each data set and network
 	Twice    []string            // what [Twice] found
 }
 
@@ -72,7 +72,7 @@ func (b *BatchNorm) Whose(i int) string {
 // Warnings returns the warnings about statistics and data, which stand above every output.
 func (b *BatchNorm) Warnings() []string {
 	out := append([]string{}, b.Twice...)
-	for _, r := range b.Intake {
+	for _, r := range b.Probe {
 		for _, w := range r.Warnings {
 			if w = r.Data + ": " + w; !slices.Contains(out, w) {
 				out = append(out, w)
@@ -89,7 +89,7 @@ func (b *BatchNorm) Wrong() (out []string) {
 			out = append(out, w)
 		}
 	}
-	for _, r := range b.Intake {
+	for _, r := range b.Probe {
 		for _, w := range r.Wrong {
 			add(r.Data + ": " + w)
 		}
@@ -105,7 +105,7 @@ func (b *BatchNorm) Wrong() (out []string) {
 // Notes says for each data set by which rules names became numbers, and what was left out of its files.
 func (b *BatchNorm) Notes() []string {
 	out := []string{}
-	for _, r := range b.Intake {
+	for _, r := range b.Probe {
 		for _, note := range r.Notes {
 			if note = r.Data + ": " + note; !slices.Contains(out, note) {
 				out = append(out, note)

@@ -69,7 +69,7 @@ func Start(ctx context.Context) (context.Context, *Tally) {
 }
 
 // Of returns the Tally of a context, or nil.
-func Of(ctx context.Context) *Tally {
+func From(ctx context.Context) *Tally {
 	t, _ := ctx.Value(tallyKey{}).(*Tally)
 	return t
 }
@@ -84,7 +84,7 @@ func For(ctx context.Context, p Purpose) context.Context {
 
 // Add counts examples of a pass.
 func Add(ctx context.Context, examples int) {
-	t := Of(ctx)
+	t := From(ctx)
 	if t == nil {
 		return
 	}
@@ -99,7 +99,7 @@ func Add(ctx context.Context, examples int) {
 
 // Used counts examples of passes with a purpose as wanted: their results became those that the user asked for. No check's do.
 func Used(ctx context.Context, p Purpose, examples int) {
-	t := Of(ctx)
+	t := From(ctx)
 	if _, ok := ctx.Value(purposeKey{}).(Purpose); ok || t == nil {
 		return // the passes counted for the outer purpose
 	}

@@ -8,7 +8,7 @@ import (
 // The outer purpose of a pass counts, and a context without a Tally counts nothing.
 func TestTally(t *testing.T) {
 	Add(context.Background(), 1)
-	if c := Of(context.Background()).Counts(); c != nil {
+	if c := From(context.Background()).Counts(); c != nil {
 		t.Errorf("without a tally: %v", c)
 	}
 	ctx, all := Start(context.Background())

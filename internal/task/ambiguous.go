@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // AmbiguousTask is the error for scores whose task the user must give. Without an activation, the logits of a classifier look
@@ -43,7 +43,7 @@ func (e *AmbiguousTask) Hints() []string {
 		if k.name == None {
 			continue // the last hint
 		}
-		if e.Count == 1 && k.Labels == truth.Labels || e.Activation != "" && !k.Form {
+		if e.Count == 1 && k.Labels == target.Labels || e.Activation != "" && !k.Form {
 			continue // one label is binary; an activation is seldom meant for numbers
 		}
 		if _, err := ofPosition(k.name, e.OutputSpec); err == nil || e.Count == 0 {
@@ -83,12 +83,12 @@ func InferTask(s OutputSpec, names int) (string, error) {
 // FromLabels returns the name of the task that labels imply for ambiguous scores. values holds the labels as numbers, one
 // or several for each example. ok is false if the labels fit several tasks, as one-hot rows do. head is the word for the
 // variance head of a regression. It is "" if the labels do not imply it.
-func FromLabels(s OutputSpec, values truth.Truth) (name, head string, ok bool) {
+func FromLabels(s OutputSpec, values target.Target) (name, head string, ok bool) {
 	one, flags, whole, hot := values.Width == 1, true, true, true
 	for i := range values.Len() {
 		sum := 0.0
 		for _, v := range values.At(i).Values {
-			flags = flags && (v == 0 || v == 1 || v == truth.Unknown)
+			flags = flags && (v == 0 || v == 1 || v == target.Unknown)
 			whole = whole && v == math.Trunc(v) && v >= 0 && (s.Count == 0 || v < float64(s.Count))
 			sum += v
 		}
@@ -111,7 +111,7 @@ func FromLabels(s OutputSpec, values truth.Truth) (name, head string, ok bool) {
 
 // ClassCount returns the number of classes that labels show, which are one whole number for each example. It returns 0 for
 // other labels.
-func ClassCount(values truth.Truth) int {
+func ClassCount(values target.Target) int {
 	count := 0
 	for i := range values.Len() {
 		row := values.At(i).Values

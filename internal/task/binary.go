@@ -9,7 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // binary is the task with one score for class 1 of two: a logit, or a probability. An outcome holds the probabilities
@@ -74,7 +74,7 @@ func (t binary) AddCurvature(hessian, logits *mat.Dense) {
 }
 
 // Say implements [Fusable]. It turns the score into scores of two classes.
-func (t binary) Say(g Graph, scores string) Said {
+func (t binary) Say(g Graph, scores string) MemberOutcome {
 	two := classes{count: 2}
 	switch t.form() {
 	case LogProbabilities:
@@ -89,7 +89,7 @@ func (t binary) Say(g Graph, scores string) Said {
 }
 
 // Decide implements [Decided].
-func (t binary) Decide(outcomes []float64, labels truth.Truth, by detect.Criterion) (detect.OperatingPoint, error) {
+func (t binary) Decide(outcomes []float64, labels target.Target, by detect.Criterion) (detect.OperatingPoint, error) {
 	var in, out []float64 // probabilities of class 1, for examples of class 0 and of class 1
 	for i, label := range labels.Classes {
 		if p := outcomes[2*i+1]; label == 1 {
@@ -107,7 +107,7 @@ func (t binary) Columns(want RowOptions) []Column {
 }
 
 // Values appends a row. The threshold decides the prediction. The confidence is the probability of the predicted class.
-func (t binary) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
+func (t binary) Values(dst []float64, want RowOptions, a Average, label target.Target) []float64 {
 	at := len(dst)
 	dst = t.classes.Values(dst, want, a, label)
 	p, row := a.Outcome, dst[at:]

@@ -9,12 +9,12 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // twoClasses are outcomes of n examples of one of two classes, and their classes.
-func twoClasses(n int) (outcomes []float64, known truth.Truth) {
+func twoClasses(n int) (outcomes []float64, known target.Target) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for range n {
 		c := r.IntN(2)
@@ -87,7 +87,7 @@ func TestBinaryThreshold(t *testing.T) {
 // With bins of confidences it would be another number.
 func TestBinaryCalibrationError(t *testing.T) {
 	x := must(t, "", task.OutputSpec{Count: 1})
-	outcomes, known := []float64{0.9, 0.1, 0.8, 0.2, 0.4, 0.6}, truth.Truth{Classes: []int{0, 1, 1}}
+	outcomes, known := []float64{0.9, 0.1, 0.8, 0.2, 0.4, 0.6}, target.Target{Classes: []int{0, 1, 1}}
 	e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: 1}}})
 	if want := math.Abs(0.3 - 2.0/3); err != nil || math.Abs(e.Value("ece")-want) > 1e-15 {
 		t.Errorf("%v, %v, want %v", e.Value("ece"), err, want)
@@ -97,11 +97,11 @@ func TestBinaryCalibrationError(t *testing.T) {
 	}
 }
 
-// Probabilities that are all 1 in float64 are told apart by their complements, and AUROC is
+// Probabilities that are all 1 in float64 are distinguished by their complements, and AUROC is
 // that of either class of two.
 func TestBinaryAreas(t *testing.T) {
 	x, two := must(t, "", task.OutputSpec{Count: 1}), must(t, "", task.OutputSpec{Count: 2})
-	outcomes, known := []float64{1e-20, 1, 1e-30, 1, 1e-25, 1, 1e-40, 1}, truth.Truth{Classes: []int{0, 1, 0, 1}}
+	outcomes, known := []float64{1e-20, 1, 1e-30, 1, 1e-25, 1, 1e-40, 1}, target.Target{Classes: []int{0, 1, 0, 1}}
 	for _, is := range []task.Task{x, two} {
 		e, err := task.Evaluate(is, outcomes, known, task.EvaluateOptions{})
 		if got := e.Value("auroc"); err != nil || got != 1 {
@@ -113,8 +113,8 @@ func TestBinaryAreas(t *testing.T) {
 	if err != nil || !math.IsNaN(e.Value("auroc")) {
 		t.Errorf("AUROC of three classes: %v, %v", e.Value("auroc"), err)
 	}
-	// Of one class alone there is none, which is said.
-	e, err = task.Evaluate(x, outcomes[:4], truth.Truth{Classes: []int{1, 1}}, task.EvaluateOptions{})
+	// Of one class alone there is none, which is reported.
+	e, err = task.Evaluate(x, outcomes[:4], target.Target{Classes: []int{1, 1}}, task.EvaluateOptions{})
 	if err != nil || !math.IsNaN(e.Value("auroc")) || !math.IsNaN(e.Value("specificity")) || e.Points != nil || !strings.Contains(e.Warnings[len(e.Warnings)-1].Error(), "all labels are of one class") {
 		t.Errorf("%v, %v", e, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 // One example at a time gets the calibration that all examples together get, with folds and without.
 func TestByExample(t *testing.T) {
-	of, err := task.Of("classes", task.OutputSpec{Output: "y", Count: 3})
+	of, err := task.New("classes", task.OutputSpec{Output: "y", Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // ByIsotonic is a map of the distribution function of each target.
@@ -21,7 +21,7 @@ var isotonic = &method{
 		},
 		Note: "MACE, the mean absolute calibration error: mean over 100 levels of |share of true values in central intervals − level|. " +
 			"coverage and width are of 95 % intervals. A map has no likelihood",
-		FitMembers: func(known truth.Truth, mixture func(i, k int) gauss.Mixture) (*Calibration, error) {
+		FitMembers: func(known target.Target, mixture func(i, k int) regression.Mixture) (*Calibration, error) {
 			pits := make([][]float64, known.Width)
 			for at, y := range known.Values {
 				k := at % known.Width
@@ -30,7 +30,7 @@ var isotonic = &method{
 			return fitMaps(pits)
 		},
 	},
-	numbers: func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error) {
+	numbers: func(t regressionTask, outcomes []float64, known target.Target) (*Calibration, error) {
 		scores, pits := t.scores(outcomes, known), make([][]float64, t.targets)
 		for k := range pits {
 			pits[k] = t.pits(scores, k)
@@ -46,11 +46,11 @@ var isotonic = &method{
 	},
 }
 
-// fitMaps fits an isotonic map to the PIT values of each target: see [gauss.FitIsotonic].
+// fitMaps fits an isotonic map to the PIT values of each target: see [regression.FitIsotonic].
 func fitMaps(pits [][]float64) (*Calibration, error) {
 	out := &Calibration{Method: ByIsotonic}
 	for k := range pits {
-		m, err := gauss.FitIsotonic(pits[k])
+		m, err := regression.FitIsotonic(pits[k])
 		if err != nil {
 			return nil, fmt.Errorf("target %d: %w", k, err)
 		}

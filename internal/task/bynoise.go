@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // ByNoise is the standard deviation of each target about its mean, which networks without a variance head do not predict. The model
@@ -18,19 +18,19 @@ var noise = &method{
 	Calibrator: Calibrator{
 		Method: ByNoise, Name: "Noise", Words: "fitted noise", Symbol: "noise", Completes: true,
 		Note: "as saved there is no noise, and so no likelihood, interval or width",
-		FitMembers: func(known truth.Truth, mixture func(i, k int) gauss.Mixture) (*Calibration, error) {
+		FitMembers: func(known target.Target, mixture func(i, k int) regression.Mixture) (*Calibration, error) {
 			return fitNoise(known, func(y []float64, k int) (float64, bool, error) {
 				var means []float64
 				for i := range y {
 					means = append(means, mixture(i, k).Means...)
 				}
-				v, err := gauss.FitMixtureNoise(y, means, len(means)/len(y), mixture(0, k).Weights)
+				v, err := regression.FitMixtureNoise(y, means, len(means)/len(y), mixture(0, k).Weights)
 				return v, false, err
 			})
 		},
 	},
-	// The noise under which averaged outcomes without any make the targets most likely: see [gauss.FitMomentNoise].
-	numbers: func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error) {
+	// The noise under which averaged outcomes without any make the targets most likely: see [regression.FitMomentNoise].
+	numbers: func(t regressionTask, outcomes []float64, known target.Target) (*Calibration, error) {
 		return fitNoise(known, func(y []float64, k int) (float64, bool, error) {
 			var means, epistemic []float64
 			for i := range y {
@@ -38,7 +38,7 @@ var noise = &method{
 				// Sums of groups of members are in float32, whose rounding can leave it below 0.
 				means, epistemic = append(means, m.Mean), append(epistemic, max(0, m.Epistemic))
 			}
-			return gauss.FitMomentNoise(y, means, epistemic)
+			return regression.FitMomentNoise(y, means, epistemic)
 		})
 	},
 	number: func(c *Calibration, v float64) *Calibration {
@@ -56,7 +56,7 @@ func UnitNoise(targets int) *Calibration {
 }
 
 // fitNoise fits that of each target. fit returns the variance of target k, and whether it is at its lower bound.
-func fitNoise(known truth.Truth, fit func(y []float64, k int) (variance float64, atBound bool, err error)) (*Calibration, error) {
+func fitNoise(known target.Target, fit func(y []float64, k int) (variance float64, atBound bool, err error)) (*Calibration, error) {
 	out, bound := &Calibration{Method: ByNoise}, 0
 	for k := range known.Width {
 		var y []float64

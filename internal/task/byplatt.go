@@ -1,8 +1,8 @@
 package task
 
 import (
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // The methods with numbers for each label.
@@ -14,7 +14,7 @@ const (
 var temperatures = &method{
 	Calibrator: Calibrator{Method: ByTemperatures, Name: "Temps", Words: "a temperature for each label", Symbol: "T"},
 	header:     ", T each",
-	labels:     fitScaler(judge.ByTemperatures),
+	labels:     fitScaler(multilabel.ByTemperatures),
 	program:    scales,
 	text: func(c *Calibration) string {
 		var all []float64
@@ -28,13 +28,13 @@ var temperatures = &method{
 var platt = &method{
 	Calibrator: Calibrator{Method: ByPlatt, Name: "Platt", Words: "Platt scaling", Symbol: "T"},
 	header:     ", Platt",
-	labels:     fitScaler(judge.ByPlatt),
+	labels:     fitScaler(multilabel.ByPlatt),
 	program:    scales,
 	text:       func(c *Calibration) string { return numbered("a", c.Scale...) + ", " + numbered("b", c.Bias...) },
 }
 
-func fitScaler(by judge.Scaler) func(t labels, logOdds []float64, of truth.Truth) (*Calibration, error) {
-	return func(t labels, logOdds []float64, of truth.Truth) (*Calibration, error) {
+func fitScaler(by multilabel.Scaler) func(t labels, logOdds []float64, of target.Target) (*Calibration, error) {
+	return func(t labels, logOdds []float64, of target.Target) (*Calibration, error) {
 		s, err := by.Fit(logOdds, t.Count, known(of))
 		if err != nil {
 			return nil, err

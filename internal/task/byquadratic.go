@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // ByQuadratic is a polynomial of the log-odds of two classes: see [calibrate.QuadraticScaling].
@@ -13,7 +13,7 @@ const ByQuadratic Method = "quadratic"
 var quadraticScaling = &method{
 	Calibrator: Calibrator{Method: ByQuadratic, Name: "Quadratic", Words: "quadratic scaling", Unlisted: true},
 	pair:       true,
-	classes: func(_ classes, logs []float64, labels truth.Truth) (*Calibration, error) {
+	classes: func(_ classes, logs []float64, labels target.Target) (*Calibration, error) {
 		q, err := calibrate.FitQuadraticScaling(logs, labels.Classes)
 		return &Calibration{Method: ByQuadratic, Coefficients: q.Coefficients[:], Undetermined: q.Undetermined()}, err
 	},

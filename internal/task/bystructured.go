@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // The methods of structured scaling: see [calibrate.StructuredScaling].
@@ -15,7 +15,7 @@ const (
 
 var structuredScaling = &method{
 	Calibrator: Calibrator{Method: ByStructured, Name: "SVS", Words: "structured vector scaling", Unlisted: true},
-	classes: func(t classes, logs []float64, labels truth.Truth) (*Calibration, error) {
+	classes: func(t classes, logs []float64, labels target.Target) (*Calibration, error) {
 		s, err := calibrate.FitStructuredScaling(logs, t.count, labels.Classes)
 		return structured(ByStructured, s), err
 	},
@@ -24,7 +24,7 @@ var structuredScaling = &method{
 
 var matrixScaling = &method{
 	Calibrator: Calibrator{Method: ByMatrix, Name: "SMS", Words: "structured matrix scaling", Unlisted: true},
-	classes: func(t classes, logs []float64, labels truth.Truth) (*Calibration, error) {
+	classes: func(t classes, logs []float64, labels target.Target) (*Calibration, error) {
 		s, err := calibrate.FitMatrixScaling(logs, t.count, labels.Classes)
 		return structured(ByMatrix, s), err
 	},

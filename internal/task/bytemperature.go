@@ -2,8 +2,8 @@ package task
 
 import (
 	"github.com/swagwrap/swagwrap/calibrate"
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // ByTemperature is one T for the log-probabilities of classes, or the log-odds of labels (Guo et al. 2017).
@@ -12,19 +12,19 @@ const ByTemperature Method = "temperature"
 var temperatureScaling = &method{
 	Calibrator: Calibrator{Method: ByTemperature, Name: "Temp", Words: "temperature scaling", Symbol: "T"},
 	header:     " at T",
-	classes: func(t classes, logs []float64, labels truth.Truth) (*Calibration, error) {
+	classes: func(t classes, logs []float64, labels target.Target) (*Calibration, error) {
 		f, err := calibrate.FitTemperature(logs, t.count, labels.Classes)
 		return OfTemperature(f), err
 	},
-	parts: func(t classes, logs []float64, labels truth.Truth) (func(rows []int) *Calibration, error) {
+	parts: func(t classes, logs []float64, labels target.Target) (func(rows []int) *Calibration, error) {
 		f, err := calibrate.NewTemperatureFits(logs, t.count, labels.Classes)
 		return func(rows []int) *Calibration { return OfTemperature(f.Fit(rows)) }, err
 	},
-	crossFits: func(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	crossFits: func(outcomes []float64, labels target.Target, seed uint64) (calibrate.CrossFitted, error) {
 		return calibrate.CrossFitTemperature(outcomes, labels.Classes, labels.Units, 2, calibrate.Splits, seed)
 	},
-	labels: func(t labels, logOdds []float64, of truth.Truth) (*Calibration, error) {
-		c, err := fitScaler(judge.ByTemperature)(t, logOdds, of)
+	labels: func(t labels, logOdds []float64, of target.Target) (*Calibration, error) {
+		c, err := fitScaler(multilabel.ByTemperature)(t, logOdds, of)
 		if err == nil {
 			c.Temperature, c.Scale, c.Bias = 1/c.Scale[0], nil, nil
 		}

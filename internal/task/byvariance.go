@@ -3,8 +3,8 @@ package task
 import (
 	"fmt"
 
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // The methods with factors of variances.
@@ -18,7 +18,7 @@ var varianceScaling = &method{
 		Method: ByVariance, Name: "Scaled", Words: "variance scaling", Symbol: "s²", Squared: true,
 		Columns: []Metric{{Key: "nll", Header: "NLL at s²", Digits: 4}, {Key: "ence", Header: "ENCE at s²", Digits: 4}},
 	},
-	numbers: func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error) {
+	numbers: func(t regressionTask, outcomes []float64, known target.Target) (*Calibration, error) {
 		s, err := t.fitFactor(outcomes, known, func(int) bool { return true })
 		return &Calibration{Method: ByVariance, Factors: []float64{s.Factor}, Undetermined: s.Undetermined(known.Len())}, err
 	},
@@ -26,15 +26,15 @@ var varianceScaling = &method{
 	number: func(_ *Calibration, v float64) *Calibration {
 		return &Calibration{Method: ByVariance, Factors: []float64{v}}
 	},
-	least: gauss.MinFactor,
-	most:  gauss.MaxFactor,
+	least: regression.MinFactor,
+	most:  regression.MaxFactor,
 }
 
 var varianceEach = &method{
 	Calibrator: Calibrator{
 		Method: ByVariances, Name: "Scaled each", Words: "variance scaling of each target", Symbol: "s²", Unlisted: true,
 	},
-	numbers: func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error) {
+	numbers: func(t regressionTask, outcomes []float64, known target.Target) (*Calibration, error) {
 		out := &Calibration{Method: ByVariances}
 		for k := range t.targets {
 			s, err := t.fitFactor(outcomes, known, func(target int) bool { return target == k })
@@ -49,14 +49,14 @@ var varianceEach = &method{
 		return out, nil
 	},
 	program: factors,
-	least:   gauss.MinFactor,
-	most:    gauss.MaxFactor,
+	least:   regression.MinFactor,
+	most:    regression.MaxFactor,
 }
 
 func factors(c *Calibration) program { return program{factors: c.Factors} }
 
 // fitFactor fits a factor of the variances of some targets.
-func (t regression) fitFactor(outcomes []float64, known truth.Truth, of func(target int) bool) (gauss.VarianceScaling, error) {
+func (t regressionTask) fitFactor(outcomes []float64, known target.Target, of func(target int) bool) (regression.VarianceScaling, error) {
 	var y, means, variances []float64
 	for i, v := range known.Values {
 		if k := i % t.targets; of(k) {
@@ -64,5 +64,5 @@ func (t regression) fitFactor(outcomes []float64, known truth.Truth, of func(tar
 			y, means, variances = append(y, v), append(means, m.Mean), append(variances, m.Variance())
 		}
 	}
-	return gauss.FitVarianceScaling(y, means, variances)
+	return regression.FitVarianceScaling(y, means, variances)
 }

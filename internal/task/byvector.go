@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // ByVector is a scale and a bias for the log-probability of each class (Guo et al. 2017).
@@ -15,7 +15,7 @@ var vectorScaling = &method{
 	Calibrator: Calibrator{Method: ByVector, Name: "Vector", Words: "vector scaling"},
 	header:     ", vector",
 	reorders:   true,
-	classes: func(t classes, logs []float64, labels truth.Truth) (*Calibration, error) {
+	classes: func(t classes, logs []float64, labels target.Target) (*Calibration, error) {
 		fit, units, n := calibrate.FitVectorScaling, labels.Units, labels.Len()
 		if units != nil { // rows that depend on each other
 			fit = func(logits []float64, classes int, of []int) (calibrate.VectorScaling, error) {
@@ -54,7 +54,7 @@ func (s affine) apply(dst, logits []float64, exclusive bool) []float64 {
 	if exclusive {
 		return calibrate.VectorScaling{Scale: s.scale, Bias: s.bias}.Logits(dst, logits)
 	}
-	return (&judge.Scaling{A: s.scale, B: s.bias}).LogOdds(logits)
+	return (&multilabel.Scaling{A: s.scale, B: s.bias}).LogOdds(logits)
 }
 
 func (s affine) graph(j fusing, logits string) string {

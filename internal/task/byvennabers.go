@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // ByVennAbers is a step function of the log-odds of two classes: see [calibrate.VennAbers].
@@ -15,7 +15,7 @@ const ByVennAbers Method = "venn-abers"
 var vennAbers = &method{
 	Calibrator: Calibrator{Method: ByVennAbers, Name: "VennAbers", Words: "Venn–Abers", Unlisted: true},
 	pair:       true,
-	classes: func(_ classes, logs []float64, labels truth.Truth) (*Calibration, error) {
+	classes: func(_ classes, logs []float64, labels target.Target) (*Calibration, error) {
 		v, err := calibrate.FitVennAbers(onGrid(nil, logs), labels.Classes)
 		return &Calibration{Method: ByVennAbers, VennAbers: &v, Undetermined: v.Undetermined()}, err
 	},

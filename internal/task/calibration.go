@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Method is a way to calibrate averaged outcomes: see [Methods]. Its value is its name in flags and files.
@@ -42,8 +42,8 @@ type Calibration struct {
 	// Factors multiply the variances: one number for each target, or one for all.
 	Factors []float64 `json:"factors,omitempty"`
 	// NoiseStd holds the standard deviation of each target about its mean, in the targets' units.
-	NoiseStd []float64         `json:"noise_std,omitempty"`
-	Maps     []*gauss.Isotonic `json:"maps,omitempty"` // a map for each target
+	NoiseStd []float64              `json:"noise_std,omitempty"`
+	Maps     []*regression.Isotonic `json:"maps,omitempty"` // a map for each target
 
 	// Error is the standard error of the temperature of a text, because it is fitted to one in several tokens. It is 0 if
 	// all take part.
@@ -58,7 +58,7 @@ type Calibration struct {
 }
 
 // Fit fits to the outcomes of labelled examples, n×Width.
-type Fit func(outcomes []float64, labels truth.Truth) (*Calibration, error)
+type Fit func(outcomes []float64, labels target.Target) (*Calibration, error)
 
 // Calibrator fits calibrations of a task. The first calibrator of a task fits a single number.
 type Calibrator struct {
@@ -81,9 +81,9 @@ type Calibrator struct {
 	Fit     Fit
 	// FitMembers, if not nil, is Fit to the distributions of members instead of the moments of their average. mixture returns that of
 	// target k of example i. Its variances are 0 if there is no noise.
-	FitMembers func(known truth.Truth, mixture func(i, k int) gauss.Mixture) (*Calibration, error)
+	FitMembers func(known target.Target, mixture func(i, k int) regression.Mixture) (*Calibration, error)
 	// CrossFits, if not nil, is [CrossFits] of the calibrator, with less work.
-	CrossFits func(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error)
+	CrossFits func(outcomes []float64, labels target.Target, seed uint64) (calibrate.CrossFitted, error)
 }
 
 // Find returns the calibrator of the task for the method. ok is false if the task has none.
@@ -122,7 +122,7 @@ func (c *Calibration) String() string {
 }
 
 // Factor returns the factor of the variance of target k, or 1 without one.
-func (c *Calibration) Factor(k int) float64 { return of(c.Factors, k, 1) }
+func (c *Calibration) Factor(k int) float64 { return elementFor(c.Factors, k, 1) }
 
 // Number returns the single fitted number of a method that has one. The number of noise is a factor of its variance.
 func (c *Calibration) Number() (v float64, ok bool) {
@@ -171,7 +171,7 @@ func (c *Calibration) Sound() error {
 
 // Check returns an error unless the calibration is [Calibration.Sound] and fits outcomes of the task.
 func (c *Calibration) Check(t Task) error {
-	t = Each(t)
+	t = OnePosition(t)
 	if err := c.Sound(); err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func (f *Fitted) Warnings() (list []error) {
 }
 
 // On fits to labelled outcomes, for use on other examples.
-func (c Calibrator) On(outcomes []float64, labels truth.Truth) (*Fitted, error) {
+func (c Calibrator) On(outcomes []float64, labels target.Target) (*Fitted, error) {
 	one, err := c.Fit(outcomes, labels)
 	if err != nil {
 		return nil, err
@@ -363,7 +363,7 @@ func (f *Fitted) ByExample() func(i int) *Calibration {
 }
 
 // Pick returns the outcomes and the targets of some examples.
-func Pick(t Task, outcomes []float64, labels truth.Truth, rows []int) (picked []float64, some truth.Truth) {
+func Pick(t Task, outcomes []float64, labels target.Target, rows []int) (picked []float64, some target.Target) {
 	for _, i := range rows {
 		picked = append(picked, outcomes[i*t.About().Width:][:t.About().Width]...)
 	}
@@ -371,7 +371,7 @@ func Pick(t Task, outcomes []float64, labels truth.Truth, rows []int) (picked []
 }
 
 // checkRows refuses outcomes and targets that cannot be split into folds.
-func checkRows(t Task, outcomes []float64, labels truth.Truth, folds int) error {
+func checkRows(t Task, outcomes []float64, labels target.Target, folds int) error {
 	n := len(outcomes) / t.About().Width
 	if labels.Len() != n {
 		return fmt.Errorf("%d rows, and the truth about %d", n, labels.Len())
@@ -384,7 +384,7 @@ func checkRows(t Task, outcomes []float64, labels truth.Truth, folds int) error 
 
 // CrossFit splits the examples at random into folds, and fits a calibration to all folds except one for each fold; see
 // [calibrate.CrossFit].
-func CrossFit(t Task, by Calibrator, outcomes []float64, labels truth.Truth, folds int, seed uint64) (*Fitted, error) {
+func CrossFit(t Task, by Calibrator, outcomes []float64, labels target.Target, folds int, seed uint64) (*Fitted, error) {
 	if err := checkRows(t, outcomes, labels, folds); err != nil {
 		return nil, err
 	}
@@ -397,7 +397,7 @@ func CrossFit(t Task, by Calibrator, outcomes []float64, labels truth.Truth, fol
 
 // CrossFits measures the gain of a calibration over several random splits into halves; see [calibrate.CrossFits]. The
 // calibrator must leave a density, which a map does not.
-func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+func CrossFits(t Task, by Calibrator, outcomes []float64, labels target.Target, seed uint64) (calibrate.CrossFitted, error) {
 	if err := checkRows(t, outcomes, labels, 2); err != nil {
 		return calibrate.CrossFitted{}, err
 	}
@@ -414,7 +414,7 @@ func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, se
 }
 
 // nllOf returns the mean NLL of some rows after calibration, in nats. c may be nil.
-func nllOf(t Task, c *Calibration, outcomes []float64, labels truth.Truth, rows []int) float64 {
+func nllOf(t Task, c *Calibration, outcomes []float64, labels target.Target, rows []int) float64 {
 	picked, some := Pick(t, outcomes, labels, rows)
 	if c != nil {
 		picked = t.Apply(picked, c, picked)
@@ -423,7 +423,7 @@ func nllOf(t Task, c *Calibration, outcomes []float64, labels truth.Truth, rows 
 }
 
 // NLL returns the mean of the first loss over the examples, in nats, or NaN if the outcomes have no likelihood.
-func NLL(t Task, outcomes []float64, labels truth.Truth) float64 {
+func NLL(t Task, outcomes []float64, labels target.Target) float64 {
 	losses, err := Losses(t, outcomes, labels, EvaluateOptions{})
 	if err != nil {
 		return math.NaN()

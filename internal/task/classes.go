@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // classes is the task with mutually exclusive classes. An outcome holds their probabilities.
@@ -35,7 +35,7 @@ func newClasses(s OutputSpec) (Task, bool, error) {
 	return classes{described{about}, s, s.Count}, s.Count > 1, nil
 }
 
-func (t classes) CheckLabel(label truth.Truth) error {
+func (t classes) CheckLabel(label target.Target) error {
 	if c := label.Class(); c >= t.count {
 		return fmt.Errorf("label %d, want 0 to %d", c, t.count-1)
 	}
@@ -155,7 +155,7 @@ func (t classes) top(want RowOptions) int { return min(max(want.Top, 1), t.count
 
 // Values appends a row. The predictive entropy is computed from the calibrated average. The expected entropy and the
 // mutual information are computed from the uncalibrated members.
-func (t classes) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
+func (t classes) Values(dst []float64, want RowOptions, a Average, label target.Target) []float64 {
 	at := len(dst)
 	p := a.Outcome
 	entropy := calibrate.Entropy(p)
@@ -204,7 +204,7 @@ func appendRanked(dst, p []float64, n int) []float64 {
 
 func (t classes) Shown(outcomes []float64) ([]float64, int) { return outcomes, t.count }
 
-func (t classes) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {
+func (t classes) Likelihoods(outcomes []float64, labels target.Target) []float64 {
 	out := make([]float64, labels.Len())
 	for i, label := range labels.Classes {
 		out[i] = outcomes[i*t.count+label]
@@ -229,7 +229,7 @@ func (t classes) Calibrators() []Calibrator {
 		if m.classes == nil || m.pair && t.count != 2 {
 			return
 		}
-		c.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+		c.Fit = func(outcomes []float64, labels target.Target) (*Calibration, error) {
 			return t.FitLogs(m.Method, calibrate.LogProbs(nil, outcomes), labels)
 		}
 		c.CrossFits = m.crossFits
@@ -242,11 +242,11 @@ func (t classes) Calibrators() []Calibrator {
 	})
 }
 
-func (t classes) FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error) {
+func (t classes) FitLogs(by Method, logs []float64, labels target.Target) (*Calibration, error) {
 	return by.method().classes(t, logs, labels)
 }
 
-func (t classes) FitParts(by Method, logs []float64, labels truth.Truth) (func(rows []int) *Calibration, error) {
+func (t classes) FitParts(by Method, logs []float64, labels target.Target) (func(rows []int) *Calibration, error) {
 	if parts := by.method().parts; parts != nil {
 		return parts(t, logs, labels)
 	}
@@ -286,7 +286,7 @@ func (t classes) Logs(probs, logits []float64) []float64 {
 	return out
 }
 
-func (t classes) LogLosses(logs []float64, labels truth.Truth) []float64 {
+func (t classes) LogLosses(logs []float64, labels target.Target) []float64 {
 	logs = calibrate.LogSoftmax(nil, logs, t.count, 1)
 	out := make([]float64, labels.Len())
 	for i, label := range labels.Classes {
@@ -296,15 +296,15 @@ func (t classes) LogLosses(logs []float64, labels truth.Truth) []float64 {
 }
 
 // Say implements [Fusable].
-func (t classes) Say(g Graph, scores string) Said {
+func (t classes) Say(g Graph, scores string) MemberOutcome {
 	if t.form() == Probabilities {
 		scores = t.bounded(g, scores)
-		return Said{Outcome: g.Op("Div", scores, g.Sum(scores))}
+		return MemberOutcome{Outcome: g.Op("Div", scores, g.Sum(scores))}
 	}
 	if t.form() == LogProbabilities { // the logarithm of probability 0 must stay finite
 		scores = g.AtLeast(scores, -1e38)
 	}
-	return Said{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
+	return MemberOutcome{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }
 
 // softmax adds the calibrated probabilities of classes. logs are their logarithms, where −Inf stands for probability 0 unless the
@@ -314,10 +314,10 @@ func (j fusing) softmax(do program, logs string) string {
 }
 
 // Fuse implements [Fusable].
-func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
+func (t classes) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
 	var probs, logs []string
-	for _, s := range said {
+	for _, s := range outcomes {
 		probs = append(probs, s.Outcome)
 		if by != nil && s.Logits != "" {
 			logs = append(logs, g.Rowwise("LogSoftmax", s.Logits))
@@ -328,7 +328,7 @@ func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) 
 	if by != nil {
 		do := by.program()
 		switch {
-		case len(logs) == len(said):
+		case len(logs) == len(outcomes):
 			p = j.softmax(do, j.logAverage(logs))
 		case !do.absolute:
 			p = j.softmax(do, g.Op("Log", mean))

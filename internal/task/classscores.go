@@ -12,8 +12,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // classResult is what was found about the probabilities of classes.
@@ -187,7 +187,7 @@ var setMeasures = func() (list []measure[calibrate.Sets]) {
 		{"raps", "RAPS size", "RAPS: with a penalty for large sets (Angelopoulos et al. 2021)", func(s calibrate.Sets) calibrate.SetScores {
 			return s.RAPS
 		}},
-		{"classwise", "class-wise size", "class-wise: APS with a threshold for each class, so that the promise holds for each class " +
+		{"classwise", "class-wise size", "class-wise: APS with a threshold for each class, so that the guarantee holds for each class " +
 			"(Vovk 2012)", func(s calibrate.Sets) calibrate.SetScores {
 			return s.Classwise
 		}},
@@ -324,7 +324,7 @@ func newClassReducer(t classes, opts EvaluateOptions) *classReducer {
 	return e
 }
 
-func (e *classReducer) Add(outcome []float64, target truth.Truth, unit string) error {
+func (e *classReducer) Add(outcome []float64, target target.Target, unit string) error {
 	label := target.Class()
 	if err := calibrate.CheckRow(outcome, label); err != nil {
 		return err
@@ -446,7 +446,7 @@ func (t binary) NewReducer(opts EvaluateOptions) Reducer {
 	return &binaryReducer{classReducer: newClassReducer(t.classes, opts)}
 }
 
-func (e *binaryReducer) Add(outcome []float64, target truth.Truth, unit string) error {
+func (e *binaryReducer) Add(outcome []float64, target target.Target, unit string) error {
 	label := target.Class()
 	if err := calibrate.CheckRow(outcome, label); err != nil {
 		return err
@@ -474,7 +474,7 @@ func (e *binaryReducer) AddRow(values []float64, label int, _ []byte, _ string) 
 func (e *binaryReducer) add(j calibrate.Judged, p, q float64, label int) {
 	e.classReducer.add(j)
 	e.tops = append(e.tops, calibrate.TopLabel{Confidence: p, Correct: label == 1})
-	odds := judge.LogOdds([]float64{p}, []float64{q})[0]
+	odds := multilabel.LogOdds([]float64{p}, []float64{q})[0]
 	switch {
 	case label == 1 && j.Correct:
 		e.decided.TruePositives++
@@ -533,7 +533,7 @@ func (e *binaryReducer) Evaluation() *Evaluation {
 // probabilities that round to 1.
 func logOdds(p calibrate.Predictions) (in, out []float64) {
 	for i, label := range p.Labels {
-		odds := judge.LogOdds(p.Row(i)[1:], p.Row(i)[:1])
+		odds := multilabel.LogOdds(p.Row(i)[1:], p.Row(i)[:1])
 		if label == 1 {
 			out = append(out, odds...)
 		} else {

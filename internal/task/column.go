@@ -5,16 +5,16 @@ type RowOptions struct {
 	Top      int  `json:"top"`      // number of ranked classes, the most probable first
 	Outcomes bool `json:"outcomes"` // the averaged outcome
 	Members  int  `json:"members"`  // number of members whose outcomes are stored
-	// Truth adds the true values of examples, for tasks without classes. Rows always have the class of an example.
-	Truth bool `json:"truth,omitempty"`
+	// Target adds the true values of examples, for tasks without classes. Rows always have the class of an example.
+	Target bool `json:"truth,omitempty"`
 	// Each adds a list for the tokens of an example, for tasks with several positions.
 	Each bool `json:"each,omitempty"`
 	// EachOutcome adds arrays with what is averaged for each position, such as all probabilities, and with its label.
 	EachOutcome bool `json:"each_outcome,omitempty"`
 	// Settled adds the number of members that an example went through.
 	Settled bool `json:"settled,omitempty"`
-	// Set adds the set of classes that a promise is about, Interval the ends of an interval, and Abstain whether no answer is
-	// promised.
+	// Set adds the set of classes that a guarantee is about, Interval the ends of an interval, and Abstain whether no answer is
+	// guaranteed.
 	Set      bool `json:"set,omitempty"`
 	Interval bool `json:"interval,omitempty"`
 	Abstain  bool `json:"abstain,omitempty"`
@@ -22,22 +22,22 @@ type RowOptions struct {
 	Signs float64 `json:"signs,omitempty"`
 }
 
-// Names of the columns of promises.
+// Names of the columns of guarantees.
 const (
 	SetColumn     = "set"
 	SizeColumn    = "set_size"
-	MissedColumn  = "missed" // of several positions: the share of the truth that is in no set
+	MissedColumn  = "missed" // of several positions: the share of the target that is in no set
 	LowerColumn   = "lower"
 	UpperColumn   = "upper"
 	AbstainColumn = "abstain"
 )
 
-// promised lists the columns of promises.
-func promised(t Task, want RowOptions) (columns []Column) {
+// guaranteed lists the columns of guarantees.
+func guaranteed(t Task, want RowOptions) (columns []Column) {
 	switch {
 	case want.Set && Large(t):
 		columns = append(columns, Column{Name: SizeColumn})
-		if want.Truth {
+		if want.Target {
 			columns = append(columns, Column{Name: MissedColumn})
 		}
 	case want.Set:
@@ -58,10 +58,10 @@ func promised(t Task, want RowOptions) (columns []Column) {
 	return columns
 }
 
-// RowColumns lists the columns of a row of predictions of any task: those of the task, those of promises, and the number of
+// RowColumns lists the columns of a row of predictions of any task: those of the task, those of guarantees, and the number of
 // members last.
 func RowColumns(t Task, want RowOptions) []Column {
-	columns := append(t.Columns(want), promised(t, want)...)
+	columns := append(t.Columns(want), guaranteed(t, want)...)
 	if want.Settled {
 		columns = append(columns, Column{Name: "members"})
 	}
@@ -82,8 +82,8 @@ type Column struct {
 	Shown  int
 	// Ragged lists have fewer elements than Shape in some rows. NaN stands for the missing ones, at the end.
 	Ragged bool `json:",omitempty"`
-	// Truth marks the true values of the example. They replace the number of a class.
-	Truth bool `json:",omitempty"`
+	// Target marks the true values of the example. They replace the number of a class.
+	Target bool `json:",omitempty"`
 }
 
 // Kind says how the elements of a column are stored and written.

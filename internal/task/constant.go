@@ -5,15 +5,15 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Constant predicts the same for every example and position: what a network can say that has learnt nothing from its inputs. It
-// is the floor for every method.
+// is the baseline for every method.
 type Constant struct {
-	kind    truth.Kind
+	kind    target.Kind
 	classes map[int]float64 // the number of targets of each class
 	each    []spread        // of each label or number
 	known   int
@@ -35,19 +35,19 @@ func NewConstant(t Task) *Constant {
 }
 
 // Add counts the targets of an example. Targets that are not known do not count.
-func (c *Constant) Add(target truth.Truth) {
+func (c *Constant) Add(t target.Target) {
 	if c.each == nil {
-		c.each = make([]spread, target.Width)
+		c.each = make([]spread, t.Width)
 	}
-	for _, class := range target.Classes {
+	for _, class := range t.Classes {
 		if class >= 0 {
 			c.classes[class]++
 			c.known++
 		}
 	}
-	for i, v := range target.Values {
-		if unknown := v != v || c.kind == truth.Labels && v < 0; !unknown {
-			c.each[i%target.Width].add(v)
+	for i, v := range t.Values {
+		if unknown := v != v || c.kind == target.Labels && v < 0; !unknown {
+			c.each[i%t.Width].add(v)
 			c.known++
 		}
 	}
@@ -64,7 +64,7 @@ type constant interface {
 
 // Outcome returns the outcome of an example of the task.
 func (c *Constant) Outcome(t Task) []float64 {
-	outcome, entropy, _ := Each(t).(constant).constant(c)
+	outcome, entropy, _ := OnePosition(t).(constant).constant(c)
 	if !Large(t) {
 		return outcome
 	}
@@ -73,7 +73,7 @@ func (c *Constant) Outcome(t Task) []float64 {
 
 // Name says what the prediction is made of.
 func (c *Constant) Name(t Task) string {
-	_, _, name := Each(t).(constant).constant(c)
+	_, _, name := OnePosition(t).(constant).constant(c)
 	return name
 }
 
@@ -95,7 +95,7 @@ func (t labels) constant(c *Constant) (out []float64, entropy float64, name stri
 	for k, s := range c.each {
 		p[k] = share(s.n*s.mean, s.n, 2)
 		q[k] = 1 - p[k]
-		h[k] = judge.Entropy(min(p[k], q[k]))
+		h[k] = multilabel.Entropy(min(p[k], q[k]))
 		entropy += h[k]
 	}
 	return out, entropy, "label rates"
@@ -104,13 +104,13 @@ func (t labels) constant(c *Constant) (out []float64, entropy float64, name stri
 // leastVariance is that of targets that are all equal, in the network's units.
 const leastVariance = 1e-12
 
-func (t regression) constant(c *Constant) ([]float64, float64, string) {
-	var all []gauss.Moments
+func (t regressionTask) constant(c *Constant) ([]float64, float64, string) {
+	var all []regression.Moments
 	entropy := 0.0
 	for k, s := range c.each {
 		u := t.units(k)
 		variance := max(s.squares/max(1, s.n-1)/(u.Std*u.Std), leastVariance)
-		all = append(all, gauss.Moments{Mean: (s.mean - u.Mean) / u.Std, Aleatoric: variance})
+		all = append(all, regression.Moments{Mean: (s.mean - u.Mean) / u.Std, Aleatoric: variance})
 		entropy += math.Log(2*math.Pi*math.E*variance) / 2
 	}
 	return t.FromMoments(all), entropy, "mean and variance"

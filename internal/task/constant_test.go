@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // What learnt nothing says shares, rates, or mean and variance, in each task. Its first loss on the targets that it knows is the
@@ -35,18 +35,18 @@ func TestConstant(t *testing.T) {
 	for name, c := range map[string]struct {
 		task    string
 		spec    task.OutputSpec
-		targets truth.Truth
+		targets target.Target
 		says    string
 		loss    float64
 	}{
-		"classes":    {"classes", task.OutputSpec{Count: 3}, truth.Truth{Classes: append(classes, truth.Unknown)}, "class shares", entropy(0.25, 0.25, 0.5)},
-		"binary":     {"binary", task.OutputSpec{Count: 1}, truth.Truth{Classes: halves}, "class shares", math.Ln2},
-		"labels":     {"labels", task.OutputSpec{Count: 2}, truth.Truth{Values: labels, Width: 2}, "label rates", (entropy(0.1, 0.9) + math.Ln2) / 2},
-		"regression": {"regression", task.OutputSpec{Count: 1}, truth.Truth{Values: numbers, Width: 1}, "mean and variance", math.Log(2*math.Pi*math.E*9) / 2},
-		"in units":   {"regression", task.OutputSpec{Count: 1, Regression: &task.RegressionSpec{}}, truth.Truth{Values: numbers, Width: 1}, "mean and variance", math.Log(2*math.Pi*math.E*9) / 2},
-		"pixels":     {"classes", task.OutputSpec{Count: 3, Axis: 1, Positions: 4, Sides: [3]int{2, 2}}, truth.Truth{Classes: classes, Positions: 4}, "class shares", entropy(0.25, 0.25, 0.5)},
+		"classes":    {"classes", task.OutputSpec{Count: 3}, target.Target{Classes: append(classes, target.Unknown)}, "class shares", entropy(0.25, 0.25, 0.5)},
+		"binary":     {"binary", task.OutputSpec{Count: 1}, target.Target{Classes: halves}, "class shares", math.Ln2},
+		"labels":     {"labels", task.OutputSpec{Count: 2}, target.Target{Values: labels, Width: 2}, "label rates", (entropy(0.1, 0.9) + math.Ln2) / 2},
+		"regression": {"regression", task.OutputSpec{Count: 1}, target.Target{Values: numbers, Width: 1}, "mean and variance", math.Log(2*math.Pi*math.E*9) / 2},
+		"in units":   {"regression", task.OutputSpec{Count: 1, Regression: &task.RegressionSpec{}}, target.Target{Values: numbers, Width: 1}, "mean and variance", math.Log(2*math.Pi*math.E*9) / 2},
+		"pixels":     {"classes", task.OutputSpec{Count: 3, Axis: 1, Positions: 4, Sides: [3]int{2, 2}}, target.Target{Classes: classes, Positions: 4}, "class shares", entropy(0.25, 0.25, 0.5)},
 	} {
-		x, err := task.Of(c.task, c.spec)
+		x, err := task.New(c.task, c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestConstant(t *testing.T) {
 		}
 	}
 	nobody := task.NewConstant(mustOf(t, "classes", 3))
-	nobody.Add(truth.Truth{Classes: []int{truth.Unknown}})
+	nobody.Add(target.Target{Classes: []int{target.Unknown}})
 	if got := nobody.Outcome(mustOf(t, "classes", 3)); nobody.Known() != 0 || math.Abs(got[0]-1./3) > 1e-15 {
 		t.Errorf("without targets it says %v", got)
 	}
@@ -78,7 +78,7 @@ func TestConstant(t *testing.T) {
 
 func mustOf(t *testing.T, name string, count int) task.Task {
 	t.Helper()
-	x, err := task.Of(name, task.OutputSpec{Count: count})
+	x, err := task.New(name, task.OutputSpec{Count: count})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Metric is a score of a set of predictions, and how texts, tables and JSON show it. Each task declares its metrics in
@@ -101,7 +101,7 @@ type EvaluateOptions struct {
 type Reducer interface {
 	// Add adds the averaged outcome of an example with its target. unit names its unit of chance, such as its patient. "" makes it a
 	// unit of its own.
-	Add(outcome []float64, target truth.Truth, unit string) error
+	Add(outcome []float64, target target.Target, unit string) error
 	// AddRow adds a row of predictions, in the order of Columns, with its class number, −1 for none. sums is what the
 	// positions of the example add: see [Reading]. It reports whether a target is known. Rows without a target do not
 	// count.
@@ -133,7 +133,7 @@ func NewEvaluator(t Task, opts EvaluateOptions) *Evaluator {
 func (e *Evaluator) Unit(name string) { e.unit = name }
 
 // Add adds an example: see [Reducer].
-func (e *Evaluator) Add(outcome []float64, target truth.Truth) error {
+func (e *Evaluator) Add(outcome []float64, target target.Target) error {
 	err := e.Reducer.Add(outcome, target, e.unit)
 	e.added(err == nil)
 	return err
@@ -160,7 +160,7 @@ func (e *Evaluator) Merge(o *Evaluator) {
 
 // Evaluate scores the outcomes of n examples, n×Width, against their targets. Halves of the examples do not share one of the
 // targets' units of chance.
-func Evaluate(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (*Evaluation, error) {
+func Evaluate(t Task, outcomes []float64, targets target.Target, opts EvaluateOptions) (*Evaluation, error) {
 	e, err := added(t, outcomes, targets, opts)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func Evaluate(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOpti
 }
 
 // Losses is like [Evaluate], but computes the losses only.
-func Losses(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) ([]Loss, error) {
+func Losses(t Task, outcomes []float64, targets target.Target, opts EvaluateOptions) ([]Loss, error) {
 	opts.MainOnly = true
 	e, err := added(t, outcomes, targets, opts)
 	if err != nil {
@@ -178,7 +178,7 @@ func Losses(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOption
 	return e.Losses(), nil
 }
 
-func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (*Evaluator, error) {
+func added(t Task, outcomes []float64, targets target.Target, opts EvaluateOptions) (*Evaluator, error) {
 	width := t.About().Width
 	if n := targets.Len(); n == 0 || len(outcomes) != n*width {
 		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
@@ -323,5 +323,5 @@ type Mixed interface {
 	MixtureLoss() string
 	// EvaluateMixture adds to an evaluation the metrics that need the members. It applies c if c is not nil. Each
 	// member has n×Width numbers.
-	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels truth.Truth, c *Calibration) error
+	EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, labels target.Target, c *Calibration) error
 }

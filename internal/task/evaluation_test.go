@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Three examples of three classes: right, wrong, right.
 var (
 	outcomes = []float64{0.7, 0.2, 0.1, 0.5, 0.3, 0.2, 0.1, 0.1, 0.8}
-	labels   = truth.Truth{Classes: []int{0, 1, 2}}
+	labels   = target.Target{Classes: []int{0, 1, 2}}
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-15 } // a few roundings of numbers below 1
@@ -56,7 +56,7 @@ func TestEvaluate(t *testing.T) {
 	if got := x.Likelihoods(outcomes, labels); !slices.Equal(got, []float64{0.7, 0.3, 0.8}) {
 		t.Errorf("likelihoods %v", got)
 	}
-	if _, err := task.Evaluate(x, outcomes, truth.Truth{Classes: []int{0, 1, 3}}, opts); err == nil {
+	if _, err := task.Evaluate(x, outcomes, target.Target{Classes: []int{0, 1, 3}}, opts); err == nil {
 		t.Error("a label that is no class is taken")
 	}
 	defer func() {
@@ -80,7 +80,7 @@ func TestAlign(t *testing.T) {
 				y[i] = 1
 			}
 		}
-		e, err := task.Evaluate(x, p, truth.Truth{Classes: y}, task.EvaluateOptions{})
+		e, err := task.Evaluate(x, p, target.Target{Classes: y}, task.EvaluateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestMerge(t *testing.T) {
 	for name, tt := range map[string]struct {
 		task     task.Task
 		outcomes []float64
-		targets  truth.Truth
+		targets  target.Target
 	}{
 		"classes":    {must(t, "", task.OutputSpec{Count: 2}), classes, known},
 		"binary":     {must(t, "", task.OutputSpec{Count: 1}), classes, known},
@@ -190,7 +190,7 @@ func TestCalibrators(t *testing.T) {
 	}
 	// Labels as often right as the probabilities say ask for no change.
 	var many []float64
-	var of truth.Truth
+	var of target.Target
 	for i := range 100 {
 		many = append(many, p...)
 		switch {
@@ -207,7 +207,7 @@ func TestCalibrators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most := 1e-4 // as far as the fit is carried
+		most := 1e-4 // as far as the fit runs
 		if by.Name == "SVS" || by.Name == "SMS" {
 			most = 5e-4 // their penalties are fixed
 		}

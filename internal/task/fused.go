@@ -5,14 +5,14 @@ package task
 type Fusable interface {
 	Task
 	// Say adds the outcome of a member. scores is a value [batch, Count] of the graph.
-	Say(g Graph, scores string) Said
+	Say(g Graph, scores string) MemberOutcome
 	// Fuse adds the joint prediction of the members, whose networks may have different activations. weights are the
 	// weights of the members, and add up to 1. by calibrates the average. It may be nil.
-	Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output
+	Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *Calibration) []Output
 }
 
-// Said is the outcome of one member, as values of a graph.
-type Said struct {
+// MemberOutcome is the outcome of one member, as values of a graph.
+type MemberOutcome struct {
 	Outcome string // [batch, Width], or its first numbers
 	Logits  string // Outcome is their softmax; "" if the network gives the outcome itself
 	// Complement is 1 − Outcome. It has digits that the difference would lose. It may be "".

@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // statsmodels 0.15: sm.OLS(x, ones).fit(cov_type="cluster", cov_kwds={"groups": g}).
@@ -36,7 +36,7 @@ func TestGroups(t *testing.T) {
 	g := task.NewGroups(x, task.Grouping{Report: func(i int, _ string) string { return sites[i] }}, task.EvaluateOptions{})
 	for i, label := range labels {
 		for _, e := range g.At(i, "") {
-			if err := e.Add(outcomes[2*i:][:2], truth.Truth{Classes: []int{label}}); err != nil {
+			if err := e.Add(outcomes[2*i:][:2], target.Target{Classes: []int{label}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -47,7 +47,7 @@ func TestGroups(t *testing.T) {
 	}
 	for _, group := range groups {
 		var picked []float64
-		var own truth.Truth
+		var own target.Target
 		for i, s := range sites {
 			if s == group.Name {
 				picked, own.Classes = append(picked, outcomes[2*i:][:2]...), append(own.Classes, labels[i])

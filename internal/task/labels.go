@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // labels is the task with one score for each of several independent labels: a logit, or a probability. An outcome has
@@ -39,11 +39,11 @@ func newLabels(s OutputSpec) (Task, bool, error) {
 	return labels{described{about}, s}, s.Count > 0, nil
 }
 
-func (t labels) CheckLabel(label truth.Truth) error {
+func (t labels) CheckLabel(label target.Target) error {
 	if label.Width != t.Count {
 		return fmt.Errorf("truth about %d labels, want %d", label.Width, t.Count)
 	}
-	return truth.Labels.Check(label.Values)
+	return target.Labels.Check(label.Values)
 }
 
 func (t labels) width() int { return 3 * t.Count }
@@ -67,10 +67,10 @@ func (t labels) Outcome(dst []float64, scores []float32) (entropy float64, err e
 		case LogProbabilities:
 			p[k], q[k] = math.Exp(z), -math.Expm1(z)
 		default:
-			odds := judge.Sigmoid([]float64{z, -z})
+			odds := multilabel.Sigmoid([]float64{z, -z})
 			p[k], q[k] = odds[0], odds[1]
 		}
-		h[k] = judge.Entropy(min(p[k], q[k])) // the smaller one has more digits
+		h[k] = multilabel.Entropy(min(p[k], q[k])) // the smaller one has more digits
 		entropy += h[k]
 	}
 	return entropy, nil
@@ -86,7 +86,7 @@ func (t labels) columns(outcomes []float64, part int) []float64 {
 }
 
 // known converts the values of labels to integers.
-func known(of truth.Truth) []int {
+func known(of target.Target) []int {
 	out := make([]int, len(of.Values))
 	for i, v := range of.Values {
 		out[i] = int(v)
@@ -100,7 +100,7 @@ func known(of truth.Truth) []int {
 func (t labels) perExample(losses []float64, known []int) []float64 {
 	out, n := make([]float64, len(losses)/t.Count), 0
 	for i, v := range losses {
-		if known[i] != judge.Unknown {
+		if known[i] != multilabel.Unknown {
 			out[i/t.Count] += v
 			n++
 		}
@@ -112,7 +112,7 @@ func (t labels) perExample(losses []float64, known []int) []float64 {
 // Likelihoods returns a likelihood for each known label. The likelihoods of the average are the averages of the
 // members' likelihoods. Labels of one example are correlated, so an error that treats them as separate examples is too
 // small.
-func (t labels) Likelihoods(outcomes []float64, of truth.Truth) (out []float64) {
+func (t labels) Likelihoods(outcomes []float64, of target.Target) (out []float64) {
 	has, lacks := t.columns(outcomes, 0), t.columns(outcomes, 1)
 	for i, v := range of.Values {
 		switch v {
@@ -126,11 +126,11 @@ func (t labels) Likelihoods(outcomes []float64, of truth.Truth) (out []float64) 
 }
 
 func (t labels) Uncertainties() []Uncertainty {
-	sum := func(values []float64) []float64 { return judge.Sums(values, t.Count) }
+	sum := func(values []float64) []float64 { return multilabel.Sums(values, t.Count) }
 	return []Uncertainty{
 		{Key: "entropy", Name: "entropy", Of: func(o, _ []float64) []float64 { return sum(t.entropies(o)) }},
 		{Key: "mutual_information", Name: "mutual information", Members: true, Of: func(o, _ []float64) []float64 {
-			return sum(judge.MutualInformation(t.columns(o, 0), t.columns(o, 2)))
+			return sum(multilabel.MutualInformation(t.columns(o, 0), t.columns(o, 2)))
 		}},
 	}
 }
@@ -140,7 +140,7 @@ func (t labels) entropies(outcomes []float64) []float64 {
 	for i, q := range t.columns(outcomes, 1) {
 		p[i] = min(p[i], q)
 	}
-	return judge.PredictiveEntropy(p)
+	return multilabel.PredictiveEntropy(p)
 }
 
 // Divergence returns a sum over labels. Each label counts as two classes.
@@ -171,7 +171,7 @@ func (t labels) FromPairs(pairs []float64) []float64 {
 func (t labels) Columns(want RowOptions) []Column {
 	each := []int{t.Count}
 	list := []Column{
-		{Name: "labels", Cell: "label_%d", Kind: Class, Shape: each, Hidden: !want.Truth, Truth: true},
+		{Name: "labels", Cell: "label_%d", Kind: Class, Shape: each, Hidden: !want.Target, Target: true},
 		{Name: "predictive_entropy"},
 		{Name: "expected_entropy"},
 		{Name: "mutual_information"},
@@ -190,22 +190,22 @@ func (t labels) Columns(want RowOptions) []Column {
 
 // Values appends a row. The predictive entropies are computed from the calibrated averages. The other values are
 // computed from the uncalibrated members.
-func (t labels) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
+func (t labels) Values(dst []float64, want RowOptions, a Average, label target.Target) []float64 {
 	for k := range t.Count {
-		v := float64(truth.Unknown)
+		v := float64(target.Unknown)
 		if label.Width == t.Count {
 			v = label.Values[k]
 		}
 		dst = append(dst, v)
 	}
 	p, q, h := t.parts(a.Outcome)
-	mutual := judge.MutualInformation(p, h)
-	expected, total := judge.Sums(h, t.Count)[0], judge.Sums(mutual, t.Count)[0]
+	mutual := multilabel.MutualInformation(p, h)
+	expected, total := multilabel.Sums(h, t.Count)[0], multilabel.Sums(mutual, t.Count)[0]
 	if a.Calibrate != nil {
 		a.Calibrate(a.Outcome)
 	}
 	entropies := t.entropies(a.Outcome)
-	dst = append(dst, judge.Sums(entropies, t.Count)[0], expected, total)
+	dst = append(dst, multilabel.Sums(entropies, t.Count)[0], expected, total)
 	dst = slices.Concat(dst, p, entropies, mutual, q)
 	if want.Members > 0 {
 		for one := range slices.Chunk(a.Members, t.width()) {
@@ -219,33 +219,33 @@ func (t labels) Values(dst []float64, want RowOptions, a Average, label truth.Tr
 
 func (t labels) Shown(outcomes []float64) ([]float64, int) { return t.columns(outcomes, 0), t.Count }
 
-var labelMeasures = []measure[judge.Metrics]{
-	{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(m judge.Metrics) float64 { return m.NLL }},
-	{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(m judge.Metrics) float64 { return m.Brier }},
-	{Metric{Key: "ece_macro", Header: "macro ECE", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.MacroECE }},
-	{Metric{Key: "ece_micro", Header: "micro ECE", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.MicroECE }},
-	{Metric{Key: "map", Header: "mAP", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.MeanAveragePrecision }},
-	{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.AUROC }},
+var labelMeasures = []measure[multilabel.Metrics]{
+	{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(m multilabel.Metrics) float64 { return m.NLL }},
+	{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(m multilabel.Metrics) float64 { return m.Brier }},
+	{Metric{Key: "ece_macro", Header: "macro ECE", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.MacroECE }},
+	{Metric{Key: "ece_micro", Header: "micro ECE", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.MicroECE }},
+	{Metric{Key: "map", Header: "mAP", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.MeanAveragePrecision }},
+	{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.AUROC }},
 }
 
 // labelReducer implements [Reducer] for labels. It keeps 24 bytes for each label.
 type labelReducer struct {
 	t    labels
 	opts EvaluateOptions
-	all  judge.Predictions
+	all  multilabel.Predictions
 }
 
 func (t labels) NewReducer(opts EvaluateOptions) Reducer {
-	return &labelReducer{t: t, opts: opts, all: judge.Predictions{Labels: t.Count}}
+	return &labelReducer{t: t, opts: opts, all: multilabel.Predictions{Labels: t.Count}}
 }
 
-func (e *labelReducer) Add(outcome []float64, target truth.Truth, _ string) error {
+func (e *labelReducer) Add(outcome []float64, target target.Target, _ string) error {
 	if target.Width != e.t.Count {
 		return e.t.CheckLabel(target)
 	}
 	p, q, _ := e.t.parts(outcome)
 	of := known(target)
-	if err := judge.CheckRow(p, q, of); err != nil {
+	if err := multilabel.CheckRow(p, q, of); err != nil {
 		return err
 	}
 	e.add(p, q, of)
@@ -253,12 +253,13 @@ func (e *labelReducer) Add(outcome []float64, target truth.Truth, _ string) erro
 }
 
 func (e *labelReducer) add(p, q []float64, known []int) {
-	e.all.Probs, e.all.Complements, e.all.Truth = append(e.all.Probs, p...), append(e.all.Complements, q...), append(e.all.Truth, known...)
+	e.all.Probs, e.all.Complements, e.all.Targets = append(e.all.Probs, p...), append(e.all.Complements, q...),
+		append(e.all.Targets, known...)
 }
 
 func (e *labelReducer) AddRow(values []float64, _ int, _ []byte, _ string) bool {
 	n := e.t.Count
-	target := truth.Truth{Values: values[:n], Width: n}
+	target := target.Target{Values: values[:n], Width: n}
 	if !slices.ContainsFunc(target.Values, func(v float64) bool { return v >= 0 }) {
 		return false
 	}
@@ -269,7 +270,7 @@ func (e *labelReducer) AddRow(values []float64, _ int, _ []byte, _ string) bool 
 
 func (e *labelReducer) Merge(other Reducer) {
 	o := other.(*labelReducer).all
-	e.add(o.Probs, o.Complements, o.Truth)
+	e.add(o.Probs, o.Complements, o.Targets)
 }
 
 func (e *labelReducer) Metrics() []Metric { return metrics(labelMeasures) }
@@ -279,15 +280,15 @@ func (e *labelReducer) Losses() []Loss {
 		return nil
 	}
 	return []Loss{
-		{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(e.all), e.all.Truth)},
-		{"brier", "Brier score", e.t.perExample(judge.Briers(e.all), e.all.Truth)},
+		{"nll", "NLL", e.t.perExample(multilabel.NegLogLikelihoods(e.all), e.all.Targets)},
+		{"brier", "Brier score", e.t.perExample(multilabel.Briers(e.all), e.all.Targets)},
 	}
 }
 
 func (e *labelReducer) Evaluation() *Evaluation {
-	m := judge.Evaluate(e.all, e.opts.ECE)
+	m := multilabel.Evaluate(e.all, e.opts.ECE)
 	out := &Evaluation{Scores: measured(labelMeasures, m, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
-	if n := len(e.all.Truth); m.Known < n {
+	if n := len(e.all.Targets); m.Known < n {
 		out.Warnings = append(out.Warnings,
 			fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))
 	}
@@ -299,7 +300,7 @@ func (t labels) Calibrators() []Calibrator {
 		if m.labels == nil {
 			return
 		}
-		c.Fit = func(outcomes []float64, of truth.Truth) (*Calibration, error) {
+		c.Fit = func(outcomes []float64, of target.Target) (*Calibration, error) {
 			return t.FitLogs(m.Method, t.logOdds(outcomes), of)
 		}
 		c.Columns = []Metric{
@@ -311,10 +312,10 @@ func (t labels) Calibrators() []Calibrator {
 
 // logOdds returns the log-odds of averaged probabilities, n×Count.
 func (t labels) logOdds(outcomes []float64) []float64 {
-	return judge.LogOdds(t.columns(outcomes, 0), t.columns(outcomes, 1))
+	return multilabel.LogOdds(t.columns(outcomes, 0), t.columns(outcomes, 1))
 }
 
-func (t labels) FitLogs(by Method, logOdds []float64, of truth.Truth) (*Calibration, error) {
+func (t labels) FitLogs(by Method, logOdds []float64, of target.Target) (*Calibration, error) {
 	if of.Width != t.Count {
 		return nil, t.CheckLabel(of)
 	}
@@ -337,7 +338,7 @@ func (t labels) ApplyLogs(c *Calibration, logOdds []float64) []float64 {
 	return dst
 }
 
-func (t labels) FitParts(Method, []float64, truth.Truth) (func(rows []int) *Calibration, error) {
+func (t labels) FitParts(Method, []float64, target.Target) (func(rows []int) *Calibration, error) {
 	return nil, nil
 }
 
@@ -347,9 +348,9 @@ func (t labels) Scaled(c *Calibration, logOdds []float64) []float64 {
 
 // store stores the probabilities of log-odds z and their complements in outcomes. z is changed.
 func (t labels) store(outcomes, z []float64) {
-	p := judge.Sigmoid(z)
+	p := multilabel.Sigmoid(z)
 	floats.Scale(-1, z)
-	q := judge.Sigmoid(z)
+	q := multilabel.Sigmoid(z)
 	for i := range len(outcomes) / t.width() {
 		copy(outcomes[i*t.width():], p[i*t.Count:][:t.Count])
 		copy(outcomes[i*t.width()+t.Count:], q[i*t.Count:][:t.Count])
@@ -366,29 +367,29 @@ func (t labels) Logs(outcomes, logits []float64) []float64 {
 	return out
 }
 
-func (t labels) LogLosses(logOdds []float64, of truth.Truth) []float64 {
-	truths := known(of)
-	return t.perExample(judge.LogOddsLosses(logOdds, truths), truths)
+func (t labels) LogLosses(logOdds []float64, of target.Target) []float64 {
+	targets := known(of)
+	return t.perExample(multilabel.LogOddsLosses(logOdds, targets), targets)
 }
 
 // Say implements [Fusable].
-func (t labels) Say(g Graph, scores string) Said {
+func (t labels) Say(g Graph, scores string) MemberOutcome {
 	switch t.form() {
 	case LogProbabilities:
 		scores = g.Op("Exp", scores)
 		fallthrough
 	case Probabilities:
 		scores = t.bounded(g, scores)
-		return Said{Outcome: scores, Complement: g.Op("Sub", g.Constant([]float32{1}, 1, 1), scores)}
+		return MemberOutcome{Outcome: scores, Complement: g.Op("Sub", g.Constant([]float32{1}, 1, 1), scores)}
 	}
-	return Said{Outcome: g.Op("Sigmoid", scores), Complement: g.Op("Sigmoid", g.Op("Neg", scores))}
+	return MemberOutcome{Outcome: g.Op("Sigmoid", scores), Complement: g.Op("Sigmoid", g.Op("Neg", scores))}
 }
 
 // Fuse implements [Fusable].
-func (t labels) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
+func (t labels) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
 	var probs, complements []string
-	for _, s := range said {
+	for _, s := range outcomes {
 		probs, complements = append(probs, s.Outcome), append(complements, s.Complement)
 	}
 	p, q := j.average(probs), j.average(complements)

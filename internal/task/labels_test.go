@@ -10,15 +10,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // drawn are averaged outcomes of n examples over two members with random logits of three
 // labels, the log-odds of the averages, what is known of the examples, and the sums of the
 // members' entropies.
-func drawn(t *testing.T, x task.Task, n int) (outcomes, odds []float64, of truth.Truth, entropies []float64) {
+func drawn(t *testing.T, x task.Task, n int) (outcomes, odds []float64, of target.Target, entropies []float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
 	of.Width = 3
@@ -53,7 +53,7 @@ func drawn(t *testing.T, x task.Task, n int) (outcomes, odds []float64, of truth
 	return outcomes, odds, of, entropies
 }
 
-func truths(of truth.Truth) (out []int) {
+func targets(of target.Target) (out []int) {
 	for _, v := range of.Values {
 		out = append(out, int(v))
 	}
@@ -62,26 +62,26 @@ func truths(of truth.Truth) (out []int) {
 
 func TestLabelsOf(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Output: "y", Count: 3})
-	if x.About().Width != 9 || x.About().Classes != 3 || x.About().Size != "3 labels" || task.TraitsOf("labels").Labels != truth.Labels || x.About().Meaning != `output "y": 3 labels, a logit for each` {
+	if x.About().Width != 9 || x.About().Classes != 3 || x.About().Size != "3 labels" || task.TraitsOf("labels").Labels != target.Labels || x.About().Meaning != `output "y": 3 labels, a logit for each` {
 		t.Errorf("%d, %d, %s, %s", x.About().Width, x.About().Classes, x.About().Size, x.About().Meaning)
 	}
 	if again, err := task.OfWidth("labels", 9, [3]int{}); err != nil || again.About().Size != x.About().Size {
 		t.Errorf("%v, %v", again, err)
 	}
 	for _, tt := range []struct {
-		of   truth.Truth
+		of   target.Target
 		want string
 	}{
-		{truth.Truth{Values: []float64{0, 1, -1}, Width: 3}, ""},
-		{truth.Truth{Values: []float64{0, 1}, Width: 2}, "truth about 2 labels, want 3"},
-		{truth.Truth{Classes: []int{2}}, "truth about 0 labels, want 3"},
-		{truth.Truth{Values: []float64{0, 1, 2}, Width: 3}, "label 2 is 2"},
+		{target.Target{Values: []float64{0, 1, -1}, Width: 3}, ""},
+		{target.Target{Values: []float64{0, 1}, Width: 2}, "truth about 2 labels, want 3"},
+		{target.Target{Classes: []int{2}}, "truth about 0 labels, want 3"},
+		{target.Target{Values: []float64{0, 1, 2}, Width: 3}, "label 2 is 2"},
 	} {
 		if err := x.CheckLabel(tt.of); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v: %v, want %s", tt.of, err, tt.want)
 		}
 	}
-	if _, err := task.Of("labels", task.OutputSpec{Output: "y", Count: 3, Activation: "softmax"}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+	if _, err := task.New("labels", task.OutputSpec{Output: "y", Count: 3, Activation: "softmax"}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
 		t.Errorf("a softmax is of independent labels: %v", err)
 	}
 	dst := make([]float64, 9)
@@ -127,7 +127,7 @@ func TestLabelsOutcome(t *testing.T) {
 	if _, err := logits.Outcome(a, []float32{60, -60, 0}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := task.Evaluate(logits, a, truth.Truth{Values: []float64{0, 1, 1}, Width: 3}, task.EvaluateOptions{})
+	e, err := task.Evaluate(logits, a, target.Target{Values: []float64{0, 1, 1}, Width: 3}, task.EvaluateOptions{})
 	if err != nil || math.Abs(e.Value("nll")-(120+math.Ln2)/3) > 1e-12 {
 		t.Errorf("NLL %v of saturated sigmoids that are wrong, want %v; %v", e.Scores, (120+math.Ln2)/3, err)
 	}
@@ -139,7 +139,7 @@ func TestLabelsValues(t *testing.T) {
 	outcomes, _, of, entropies := drawn(t, x, 1)
 	members := make([]float32, 18)
 	members[1], members[11] = 0.25, 0.75 // label 1 of the first member, label 2 of the second
-	want := task.RowOptions{Members: 2, Truth: true}
+	want := task.RowOptions{Members: 2, Target: true}
 	row := x.Values([]float64{-7}, want, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0], Members: members}, of)[1:]
 	got, at := map[string][]float64{}, 0
 	for _, c := range x.Columns(want) {
@@ -174,23 +174,23 @@ func TestLabelsValues(t *testing.T) {
 	if u := us[1].Of(outcomes, entropies)[0]; math.Abs(u-mutual) > 1e-14 || !us[1].Members {
 		t.Errorf("disagreement %v, want %v", u, mutual)
 	}
-	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0]}, truth.Truth{})
+	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0]}, target.Target{})
 	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.RowOptions{})[0].Hidden || task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) {
 		t.Errorf("of an example without labels %v is known", unlabelled[:3])
 	}
 }
 
-// Scores are those of calibrate/labels, and losses of examples have their mean; what is
+// Scores are those of calibrate/multilabel, and losses of examples have their mean; what is
 // not known is in none.
 func TestLabelsEvaluate(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Count: 3})
 	outcomes, _, of, entropies := drawn(t, x, 400)
 	shown, width := x.Shown(outcomes)
-	want, err := judge.NewPredictions(shown, nil, 3, truths(of))
+	want, err := multilabel.NewPredictions(shown, nil, 3, targets(of))
 	if err != nil || width != 3 {
 		t.Fatal(width, err)
 	}
-	m := judge.Evaluate(want, calibrate.ECEOptions{})
+	m := multilabel.Evaluate(want, calibrate.ECEOptions{})
 	e, err := task.Evaluate(x, outcomes, of, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestLabelsEvaluate(t *testing.T) {
 	}
 	s := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true})
 	for i := range 400 {
-		s.AddRow(x.Values(nil, task.RowOptions{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1, nil)
+		s.AddRow(x.Values(nil, task.RowOptions{Target: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1, nil)
 	}
 	for _, score := range s.Evaluation().Scores {
 		if want := e.Value(score.Key); math.Abs(score.Value-want) > 1e-12 {
@@ -222,7 +222,7 @@ func TestLabelsEvaluate(t *testing.T) {
 		}
 	}
 	// Where some are not known, and more of some examples than of others, losses still have the scores' mean.
-	some := truth.Truth{Values: slices.Clone(of.Values), Width: 3}
+	some := target.Target{Values: slices.Clone(of.Values), Width: 3}
 	known := 1200
 	for i := range some.Values {
 		if i < 2 || i%3 == 2 && i > 3 && i < 900 {
@@ -239,7 +239,7 @@ func TestLabelsEvaluate(t *testing.T) {
 			t.Errorf("losses %s of what is known have the mean %v, want %v", l.Key, mean, part.Value(l.Key))
 		}
 	}
-	if _, err := task.Evaluate(x, outcomes, truth.Truth{Classes: make([]int, 400)}, task.EvaluateOptions{}); err == nil {
+	if _, err := task.Evaluate(x, outcomes, target.Target{Classes: make([]int, 400)}, task.EvaluateOptions{}); err == nil {
 		t.Error("classes are taken for labels")
 	}
 	if d := x.Divergence(outcomes, outcomes); math.Abs(d) > 1e-15 {
@@ -247,17 +247,17 @@ func TestLabelsEvaluate(t *testing.T) {
 	}
 }
 
-// Calibrators are those of calibrate/labels, on the log-odds of averages. Halves are
+// Calibrators are those of calibrate/multilabel, on the log-odds of averages. Halves are
 // repaired by what fits the other.
 func TestLabelsCalibrators(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Count: 3})
 	outcomes, odds, of, _ := drawn(t, x, 400)
-	for i, by := range []judge.Scaler{judge.ByTemperature, judge.ByTemperatures, judge.ByPlatt} {
+	for i, by := range []multilabel.Scaler{multilabel.ByTemperature, multilabel.ByTemperatures, multilabel.ByPlatt} {
 		c := x.Calibrators()[i]
 		if c.Method != task.Method(by) {
 			t.Fatalf("calibrator %d is %s, want %s", i, c.Method, by)
 		}
-		want, err := by.Fit(odds, 3, truths(of))
+		want, err := by.Fit(odds, 3, targets(of))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestLabelsCalibrators(t *testing.T) {
 			t.Fatal(fit, err)
 		}
 		crossed, folds := fit.Apply(x, outcomes), calibrate.Folds(400, 2, 7)
-		on := truth.Truth{Width: 3}
+		on := target.Target{Width: 3}
 		var half []float64
 		for _, row := range folds[1] {
 			half, on = append(half, outcomes[9*row:][:9]...), on.Append(of.At(row))

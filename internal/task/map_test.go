@@ -9,15 +9,15 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Each map is fitted, survives its file, fits the task, and gives the same probabilities from outcomes and from logarithms.
 func TestMaps(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{2, 4} {
-		x, err := task.Of("classes", task.OutputSpec{Count: count})
+		x, err := task.New("classes", task.OutputSpec{Count: count})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestMaps(t *testing.T) {
 			if !ok {
 				t.Fatalf("%d classes: no %s", count, by)
 			}
-			c, err := found.Fit(outcomes, truth.Truth{Classes: labels})
+			c, err := found.Fit(outcomes, target.Target{Classes: labels})
 			if err != nil || c.Undetermined != "" {
 				t.Fatal(by, err, c)
 			}
@@ -60,7 +60,7 @@ func TestMaps(t *testing.T) {
 				Scaled(*task.Calibration, []float64) []float64
 			}).Scaled(c, calibrate.LogProbs(nil, outcomes))
 			testfile.Near(t, string(by), calibrate.Softmax(nil, scaled, count, 1), x.Apply(nil, c, outcomes))
-			before, after := task.NLL(x, outcomes, truth.Truth{Classes: labels}), task.NLL(x, x.Apply(nil, c, outcomes), truth.Truth{Classes: labels})
+			before, after := task.NLL(x, outcomes, target.Target{Classes: labels}), task.NLL(x, x.Apply(nil, c, outcomes), target.Target{Classes: labels})
 			if !(after < before+1e-3) {
 				t.Errorf("%s: NLL %v, and %v before", by, after, before)
 			}

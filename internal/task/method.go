@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // methods are all ways to calibrate, in the order of help and tables. The first of a task fits a single number.
@@ -20,14 +20,14 @@ var methods = []*method{
 type method struct {
 	Calibrator
 	// classes and labels fit to logarithms, and numbers to outcomes. They are nil for tasks without the method.
-	classes func(t classes, logs []float64, labels truth.Truth) (*Calibration, error)
-	labels  func(t labels, logOdds []float64, of truth.Truth) (*Calibration, error)
-	numbers func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error)
+	classes func(t classes, logs []float64, labels target.Target) (*Calibration, error)
+	labels  func(t labels, logOdds []float64, of target.Target) (*Calibration, error)
+	numbers func(t regressionTask, outcomes []float64, known target.Target) (*Calibration, error)
 	pair    bool // for two classes only
 	// crossFits is [Calibrator].CrossFits for classes, or nil.
-	crossFits func(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error)
+	crossFits func(outcomes []float64, labels target.Target, seed uint64) (calibrate.CrossFitted, error)
 	// parts is classes for some of the rows, with less work, or nil: see [Logged].
-	parts func(t classes, logs []float64, labels truth.Truth) (func(rows []int) *Calibration, error)
+	parts func(t classes, logs []float64, labels target.Target) (func(rows []int) *Calibration, error)
 	// header follows the name of a metric, and reorders says that another class may become the most probable.
 	header   string
 	reorders bool
@@ -71,7 +71,7 @@ func calibrators(fill func(m *method, c *Calibrator)) (list []Calibrator) {
 }
 
 // Methods returns the calibrators for a kind of labels, without their fits.
-func Methods(of truth.Kind) (list []Calibrator) {
+func Methods(of target.Kind) (list []Calibrator) {
 	for _, m := range methods {
 		if m.of(of) {
 			list = append(list, m.Calibrator)
@@ -80,8 +80,9 @@ func Methods(of truth.Kind) (list []Calibrator) {
 	return list
 }
 
-func (m *method) of(kind truth.Kind) bool {
-	return kind == truth.Classes && m.classes != nil || kind == truth.Labels && m.labels != nil || kind == truth.Numbers && m.numbers != nil
+func (m *method) of(kind target.Kind) bool {
+	return kind == target.Classes && m.classes != nil || kind == target.Labels && m.labels != nil ||
+		kind == target.Numbers && m.numbers != nil
 }
 
 // WithNumber returns the calibration of the first calibrator of the named task with the number v.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // twoMeans is a network with means alone of two targets in other units.
@@ -29,7 +29,7 @@ func TestFitNoise(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(5, 6))
 	var outcomes, want []float64
-	known := truth.Truth{Width: 2}
+	known := target.Target{Width: 2}
 	for range 300 {
 		sum, sumTold, one := make([]float64, 6), make([]float64, 6), make([]float64, 6)
 		centre := [2]float64{r.NormFloat64(), r.NormFloat64()}
@@ -101,7 +101,7 @@ func TestFitNoise(t *testing.T) {
 func TestFitNoiseWarns(t *testing.T) {
 	lacks := task.Missing(must(t, "regression", twoMeans))
 	outcomes := slices.Repeat([]float64{0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}, 5) // the first target's mean 0 ± 1
-	n, err := lacks.Fit(outcomes, truth.Truth{Width: 2, Values: slices.Repeat([]float64{20.1, 0, 19.9, -2}, 5)})
+	n, err := lacks.Fit(outcomes, target.Target{Width: 2, Values: slices.Repeat([]float64{20.1, 0, 19.9, -2}, 5)})
 	if err != nil || !strings.HasPrefix(n.Undetermined, "the noise of 1 of 2 targets is at its lower bound") {
 		t.Fatal(err, n)
 	}
@@ -110,12 +110,12 @@ func TestFitNoiseWarns(t *testing.T) {
 	}
 	outcomes = outcomes[:12]
 	for _, tt := range []struct {
-		known truth.Truth
+		known target.Target
 		want  string
 	}{
-		{truth.Truth{Width: 2, Values: []float64{1, 2, 3, math.NaN()}}, "target 3 is NaN, want a finite number"},
-		{truth.Truth{Width: 2, Values: []float64{1, 2}}, "truth about 2 targets of 1 examples, want 2 of 2"},
-		{truth.Truth{Width: 2, Values: []float64{20, -1, 20, -1}}, "noise of target 0: every prediction is exact"},
+		{target.Target{Width: 2, Values: []float64{1, 2, 3, math.NaN()}}, "target 3 is NaN, want a finite number"},
+		{target.Target{Width: 2, Values: []float64{1, 2}}, "truth about 2 targets of 1 examples, want 2 of 2"},
+		{target.Target{Width: 2, Values: []float64{20, -1, 20, -1}}, "noise of target 0: every prediction is exact"},
 	} {
 		if _, err := lacks.Fit(outcomes, tt.known); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%v, want %s", err, tt.want)
@@ -126,7 +126,7 @@ func TestFitNoiseWarns(t *testing.T) {
 // Rows without noise show means and what comes of members differing, and nothing of a scale.
 func TestNoiselessColumns(t *testing.T) {
 	x := must(t, "regression", twoMeans)
-	want := task.RowOptions{Members: 2, Truth: true}
+	want := task.RowOptions{Members: 2, Target: true}
 	var shown []string
 	for _, c := range x.Columns(want) {
 		if !c.Hidden {
@@ -136,7 +136,7 @@ func TestNoiselessColumns(t *testing.T) {
 	if got := strings.Join(shown, " "); got != "target mean epistemic_std member_mean" {
 		t.Errorf("columns %s", got)
 	}
-	values := x.Values(nil, want, task.Average{Outcome: []float64{0, 0.25, 0, 1, 1, 0}, Members: []float32{-0.5, 0.25, 0, 1, 1, 0, 0.5, 0.25, 0, 1, 1, 0}}, truth.Truth{Width: 2, Values: []float64{21, 0}})
+	values := x.Values(nil, want, task.Average{Outcome: []float64{0, 0.25, 0, 1, 1, 0}, Members: []float32{-0.5, 0.25, 0, 1, 1, 0, 0.5, 0.25, 0, 1, 1, 0}}, target.Target{Width: 2, Values: []float64{21, 0}})
 	total := 0
 	for _, c := range x.Columns(want) {
 		total += c.Len()

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // None is the name of the task of networks whose outputs have no meaning here, such as detectors, generators and embeddings.
@@ -74,14 +74,14 @@ func Moments(average []float64) (mean, std []float64) {
 	return mean, std
 }
 
-func (unscored) Likelihoods([]float64, truth.Truth) []float64 { return nil }
-func (unscored) Uncertainties() []Uncertainty                 { return nil }
-func (unscored) Divergence([]float64, []float64) float64      { return math.NaN() }
-func (unscored) CheckLabel(truth.Truth) error                 { return nil }
-func (unscored) Columns(RowOptions) []Column                  { return nil }
-func (unscored) Calibrators() []Calibrator                    { return nil }
+func (unscored) Likelihoods([]float64, target.Target) []float64 { return nil }
+func (unscored) Uncertainties() []Uncertainty                   { return nil }
+func (unscored) Divergence([]float64, []float64) float64        { return math.NaN() }
+func (unscored) CheckLabel(target.Target) error                 { return nil }
+func (unscored) Columns(RowOptions) []Column                    { return nil }
+func (unscored) Calibrators() []Calibrator                      { return nil }
 
-func (unscored) Values(dst []float64, _ RowOptions, _ Average, _ truth.Truth) []float64 { return dst }
+func (unscored) Values(dst []float64, _ RowOptions, _ Average, _ target.Target) []float64 { return dst }
 
 func (t unscored) Shown(outcomes []float64) (values []float64, width int) {
 	for at := 0; at < len(outcomes); at += 2 * t.count {

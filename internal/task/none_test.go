@@ -12,11 +12,11 @@ import (
 func TestNone(t *testing.T) {
 	t.Parallel()
 	for _, s := range []task.OutputSpec{{Count: 3}, {Count: 1}, {Count: 3, Activation: "sigmoid"}, {Count: 3, Activation: "softmax"}} {
-		if got, err := task.Of("", s); err == nil && task.Scoreless(got.About().Name) {
+		if got, err := task.New("", s); err == nil && task.Scoreless(got.About().Name) {
 			t.Errorf("%+v is of the task none", s)
 		}
 	}
-	none, err := task.Of(task.None, task.OutputSpec{Output: "boxes", Count: 3})
+	none, err := task.New(task.None, task.OutputSpec{Output: "boxes", Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ func TestOpenForm(t *testing.T) {
 		"a probability for each": {Output: "y", Count: 3, Open: true, Form: Probabilities},
 		"a logit for each":       {Output: "y", Count: 3},
 	} {
-		got, err := Of("classes", s)
+		got, err := New("classes", s)
 		if err != nil || !strings.HasSuffix(got.About().Meaning, want) {
 			t.Errorf("%v, %v, want %q", got, err, want)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // OfWidth returns the named task whose outcomes have the given number of values. sides are the sizes of the axes of
@@ -22,7 +22,7 @@ func OfWidth(name string, width int, sides [3]int) (Task, error) {
 		each = width/s.Positions - 1
 	}
 	for _, s.Count = range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
-		if t, err := Of(name, s); err == nil && t.About().Width == width {
+		if t, err := New(name, s); err == nil && t.About().Width == width {
 			return t, nil
 		}
 	}
@@ -32,8 +32,8 @@ func OfWidth(name string, width int, sides [3]int) (Task, error) {
 // Positions returns the number of positions of an example.
 func Positions(t Task) int { return max(1, SpecOf(t).Positions) }
 
-// Each returns the task of one position.
-func Each(t Task) Task {
+// OnePosition returns the task of one position.
+func OnePosition(t Task) Task {
 	if of, ok := t.(several); ok {
 		return of.each
 	}
@@ -60,7 +60,7 @@ func Sized(t Task, h, w int) Task {
 }
 
 // EachKnown calls f with the outcome and the label of every labelled position of an example.
-func EachKnown(t Task, outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
+func EachKnown(t Task, outcome []float64, label target.Target, f func(p int, row []float64, one target.Target) error) error {
 	of, ok := t.(several)
 	if !ok {
 		if counts(label) {
@@ -68,7 +68,7 @@ func EachKnown(t Task, outcome []float64, label truth.Truth, f func(p int, row [
 		}
 		return nil
 	}
-	one := truth.Truth{Width: label.Width}
+	one := target.Target{Width: label.Width}
 	for p := range of.Positions {
 		if one = of.label(one, label, p); !counts(one) || of.pads(outcome, p) {
 			continue
@@ -96,16 +96,16 @@ func AddPositions(t Task, sum []float64, scores []float32, w float64, from, to i
 
 // EachLogits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
 // position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
-func EachLogits(t Task, outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int) {
+func EachLogits(t Task, outcome []float64, label target.Target, use func(logits []float64, label int)) (classes int) {
 	if classes = t.About().Classes; classes == 0 {
 		return 0
 	}
-	pairs, independent := Each(t).(Paired)
+	pairs, independent := OnePosition(t).(Paired)
 	if independent {
 		classes = 2
 	}
 	logits := make([]float64, classes)
-	EachKnown(t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
+	EachKnown(t, outcome, label, func(_ int, row []float64, one target.Target) error {
 		if !independent {
 			use(calibrate.LogProbs(logits, row), one.Classes[0])
 			return nil
@@ -143,7 +143,7 @@ func newSeveral(each Task, s OutputSpec) several {
 		what = sidesOf(s) + " positions"
 	}
 	first := each.Columns(positionOptions)[0]
-	d := several{OutputSpec: s, each: each, columns: map[string]int{}, width: a.Width, hasClass: first.Kind == Class && !first.Truth}
+	d := several{OutputSpec: s, each: each, columns: map[string]int{}, width: a.Width, hasClass: first.Kind == Class && !first.Target}
 	at := 0
 	for _, c := range each.Columns(positionOptions) {
 		d.columns[c.Name] = at
@@ -267,9 +267,9 @@ func (t several) place(p int) string {
 
 // flat returns the outcomes and the labels of all labelled positions of n examples, as examples of the task of one
 // position.
-func (t several) flat(outcomes []float64, labels truth.Truth) (rows []float64, flat truth.Truth) {
+func (t several) flat(outcomes []float64, labels target.Target) (rows []float64, flat target.Target) {
 	for i := range labels.Len() {
-		EachKnown(t, outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one truth.Truth) error {
+		EachKnown(t, outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one target.Target) error {
 			rows, flat = append(rows, row...), flat.Append(one)
 			return nil
 		})
@@ -289,7 +289,7 @@ func (t several) rows(outcomes []float64) (rows, entropies []float64) {
 	return rows, entropies
 }
 
-func (t several) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {
+func (t several) Likelihoods(outcomes []float64, labels target.Target) []float64 {
 	return t.each.Likelihoods(t.flat(outcomes, labels))
 }
 
@@ -315,11 +315,11 @@ func (t several) Divergence(a, b []float64) float64 {
 	return t.each.Divergence(rows, others)
 }
 
-func (t several) CheckLabel(label truth.Truth) error {
+func (t several) CheckLabel(label target.Target) error {
 	if n := max(1, label.Positions); n != t.Positions {
 		return fmt.Errorf("labels of %d positions, want %d (%s)", n, t.Positions, sidesOf(t.OutputSpec))
 	}
-	one := truth.Truth{Width: label.Width}
+	one := target.Target{Width: label.Width}
 	for p := range t.Positions {
 		if one = t.label(one, label, p); !counts(one) {
 			continue
@@ -346,7 +346,7 @@ func (t several) Calibrators() (list []Calibrator) {
 	for _, c := range t.each.Calibrators() {
 		fit := c.Fit
 		c.CrossFits = nil
-		c.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+		c.Fit = func(outcomes []float64, labels target.Target) (*Calibration, error) {
 			return fit(t.flat(outcomes, labels))
 		}
 		list = append(list, c)
@@ -366,11 +366,11 @@ func (t several) Apply(dst []float64, c *Calibration, outcomes []float64) []floa
 	return dst
 }
 
-func (t several) label(one, label truth.Truth, p int) truth.Truth {
+func (t several) label(one, label target.Target, p int) target.Target {
 	if label.Classes != nil {
 		one.Classes = label.Classes[p : p+1]
 		if text := label.Text; text != nil {
-			one.Text = &truth.Text{Unit: text.Unit[p : p+1]}
+			one.Text = &target.Text{Unit: text.Unit[p : p+1]}
 			if text.Characters != nil {
 				one.Text.Characters, one.Text.Bytes = text.Characters[p:p+1], text.Bytes[p:p+1]
 			}
@@ -382,12 +382,12 @@ func (t several) label(one, label truth.Truth, p int) truth.Truth {
 }
 
 // counts reports whether the label of a position is known. A hole in a depth map is NaN.
-func counts(one truth.Truth) bool {
+func counts(one target.Target) bool {
 	return one.Known() && !slices.ContainsFunc(one.Values, math.IsNaN)
 }
 
 // border reports whether a pixel is next to another class: one of its four neighbours has another known label.
-func (t several) border(label truth.Truth, p int) bool {
+func (t several) border(label target.Target, p int) bool {
 	h, w := t.Sides[0], t.Sides[1]
 	if label.Classes == nil || w == 0 || t.Sides[2] != 0 {
 		return false

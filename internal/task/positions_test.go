@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-func denseOf(b testing.TB, classes, side int) (task.Task, []float32, truth.Truth) {
-	x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: classes, Axis: 1, Positions: side * side, Sides: [3]int{side, side}})
+func denseOf(b testing.TB, classes, side int) (task.Task, []float32, target.Target) {
+	x, err := task.New("classes", task.OutputSpec{Output: "y", Count: classes, Axis: 1, Positions: side * side, Sides: [3]int{side, side}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func denseOf(b testing.TB, classes, side int) (task.Task, []float32, truth.Truth
 	for i := range labels {
 		labels[i] = r.IntN(classes)
 	}
-	return x, scores, truth.Truth{Classes: labels, Positions: side * side}
+	return x, scores, target.Target{Classes: labels, Positions: side * side}
 }
 
 func BenchmarkDenseOutcome(b *testing.B) {
@@ -45,7 +45,7 @@ func BenchmarkDenseRead(b *testing.B) {
 	}
 	var r task.Reading
 	for b.Loop() {
-		if err := task.Read(x, &r, task.RowOptions{Truth: true}, task.Average{Outcome: outcome}, labels); err != nil {
+		if err := task.Read(x, &r, task.RowOptions{Target: true}, task.Average{Outcome: outcome}, labels); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestDenseOutcome(t *testing.T) {
 		for c := range one {
 			one[c] = scores[c*1024+p]
 		}
-		entropy, err := task.Each(x).Outcome(want, one)
+		entropy, err := task.OnePosition(x).Outcome(want, one)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestDenseEvidence(t *testing.T) {
 	last := []float32{1, -1, 3, 2, 0, 0.5}
 	total := (math.Log(math.E+math.Exp(-1)+math.Exp(3)) + math.Log(math.Exp(2)+1+math.Exp(0.5))) / 2
 	for axis, scores := range map[int][]float32{1: first, -1: last} {
-		x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: 3, Axis: axis, Positions: 2, Sides: [3]int{2}})
+		x, err := task.New("classes", task.OutputSpec{Output: "y", Count: 3, Axis: axis, Positions: 2, Sides: [3]int{2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestDenseEvidence(t *testing.T) {
 			t.Errorf("axis %d: the largest logit of the first position is %v", axis, most)
 		}
 	}
-	x, err := task.Of("labels", task.OutputSpec{Output: "y", Count: 3, Axis: 1, Positions: 2, Sides: [3]int{2}})
+	x, err := task.New("labels", task.OutputSpec{Output: "y", Count: 3, Axis: 1, Positions: 2, Sides: [3]int{2}})
 	if err != nil || x.(task.Evident).Evident() {
 		t.Errorf("independent labels have evidence, %v", err)
 	}

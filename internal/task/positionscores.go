@@ -9,7 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // positionSums is what the labelled positions of examples add to all metrics of a task.
@@ -30,7 +30,7 @@ type positionSums interface {
 // position is a labelled position.
 type position struct {
 	outcome []float64 // averaged
-	label   truth.Truth
+	label   target.Target
 	border  bool      // a neighbour has another class
 	values  []float64 // of its row, or nil if they are not known
 }
@@ -102,10 +102,10 @@ func (t several) NewReducer(opts EvaluateOptions) Reducer {
 	return &positionReducer{t: t, opts: opts, all: t.newSums()}
 }
 
-func (e *positionReducer) Add(outcome []float64, target truth.Truth, unit string) error {
+func (e *positionReducer) Add(outcome []float64, known target.Target, unit string) error {
 	one := e.t.newSums()
-	err := EachKnown(e.t, outcome, target, func(p int, row []float64, label truth.Truth) error {
-		return one.add(position{outcome: row, label: label, border: e.t.border(target, p)})
+	err := EachKnown(e.t, outcome, known, func(p int, row []float64, label target.Target) error {
+		return one.add(position{outcome: row, label: label, border: e.t.border(known, p)})
 	})
 	if err == nil {
 		e.add(one, unit)

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate/expect"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // signs counts, over the positions of an example, what package expect compares. Labels of a position are predictions of their own.
@@ -13,7 +13,7 @@ type signs struct {
 	predictions float64
 	confidence  float64   // sum
 	below       float64   // confidences up to the threshold
-	known       float64   // predictions whose truth is known
+	known       float64   // predictions whose target is known
 	wrong       float64   // of these
 	predicted   []float64 // by class; of labels those that are absent and there
 }
@@ -29,7 +29,7 @@ const (
 	atPredicted
 )
 
-// groups returns the number of classes, 2 for labels, or 0 for a task without signs. The truth about the tokens of a text is always
+// groups returns the number of classes, 2 for labels, or 0 for a task without signs. The target about the tokens of a text is always
 // known, and numbers have no accuracy.
 func groups(t several) int {
 	switch {
@@ -50,7 +50,7 @@ func signsColumns(t several, want RowOptions) (list []Column) {
 }
 
 // count counts a position. values are those of its row, and one is its label if it has one.
-func (s *signs) count(t several, values []float64, one truth.Truth, has bool) {
+func (s *signs) count(t several, values []float64, one target.Target, has bool) {
 	if t.hasClass {
 		class := int(values[t.columns["prediction"]])
 		s.add(values[t.columns["confidence"]], class, has, has && one.Classes[0] != class)
@@ -162,9 +162,9 @@ func NewConfidences(t Task) *Confidences {
 }
 
 // Add adds the labelled predictions of an example.
-func (c *Confidences) Add(outcome []float64, label truth.Truth) error {
+func (c *Confidences) Add(outcome []float64, label target.Target) error {
 	var values []float64
-	return EachKnown(c.t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
+	return EachKnown(c.t, outcome, label, func(_ int, row []float64, one target.Target) error {
 		values = c.t.each.Values(values[:0], positionOptions, Average{Outcome: row}, one)
 		s := signs{predicted: make([]float64, groups(c.t))}
 		each := func(confidence float64) { c.cells[cellOf(confidence)]++ }

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // A program is what a calibration does to scores: steps on logits, and the temperature of the softmax or sigmoid after them. It begins
@@ -157,7 +157,7 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 			fmt.Sprintf("variance = variance * torch.tensor(%s)", list(do.factors)),
 		}
 	}
-	p := &pytorch{logits: "scores", axis: axis, single: name == "binary", independent: TraitsOf(name).Labels == truth.Labels}
+	p := &pytorch{logits: "scores", axis: axis, single: name == "binary", independent: TraitsOf(name).Labels == target.Labels}
 	if axis == 0 {
 		p.axis = -1
 	}

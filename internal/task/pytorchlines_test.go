@@ -12,8 +12,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 var linesFlag = flag.String("lines", "", "write the lines for PyTorch with scores to `FILE`: testdata/pytorch.py runs them")
@@ -47,7 +47,7 @@ func pytorchCases(t *testing.T) (all []pytorchCase) {
 		all = append(all, x)
 	}
 	fitted := func(by task.Method, count int) *task.Calibration {
-		what, err := task.Of("classes", task.OutputSpec{Count: count})
+		what, err := task.New("classes", task.OutputSpec{Count: count})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func pytorchCases(t *testing.T) (all []pytorchCase) {
 			logits[i*count+labels[i]]++
 		}
 		found, _ := task.Find(what, by)
-		c, err := found.Fit(calibrate.Softmax(nil, logits, count, 1), truth.Truth{Classes: labels})
+		c, err := found.Fit(calibrate.Softmax(nil, logits, count, 1), target.Target{Classes: labels})
 		if err != nil {
 			t.Fatal(by, err)
 		}
@@ -140,7 +140,7 @@ func pick(from []float64, at []int) (out []float64) {
 // want returns what the program makes of the scores, in the order of what PyTorch returns.
 func (x *pytorchCase) want(t *testing.T) []float64 {
 	t.Helper()
-	what, err := task.Of(x.Task, task.OutputSpec{Count: x.Shape[1], Form: x.Form})
+	what, err := task.New(x.Task, task.OutputSpec{Count: x.Shape[1], Form: x.Form})
 	if err != nil {
 		t.Fatal(err)
 	}

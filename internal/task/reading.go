@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // channel is a number that each position of a row has: a column of the task of one position, or an element of it.
@@ -19,7 +19,7 @@ func (t several) channels(known bool) (list []channel) {
 	for _, c := range t.each.Columns(positionOptions) {
 		at, losses := t.columns[c.Name], c.Hidden && c.Shape == nil && (c.Name == "nll" || c.Name == "brier")
 		switch {
-		case c.Truth, c.Kind != Float64 && c.Kind != Class, c.Hidden && !(losses && known):
+		case c.Target, c.Kind != Float64 && c.Kind != Class, c.Hidden && !(losses && known):
 		case c.Shape == nil:
 			list = append(list, channel{Column{Name: c.Name, Kind: c.Kind}, at})
 		default:
@@ -45,16 +45,16 @@ const (
 // that are predicted to have each class.
 func (t several) Columns(want RowOptions) (list []Column) {
 	list = append(list, Column{Name: positionsColumn})
-	for _, c := range t.channels(want.Truth) {
+	for _, c := range t.channels(want.Target) {
 		if c.Kind == Float64 {
 			list = append(list, c.Column)
 		}
 	}
-	if want.Truth {
+	if want.Target {
 		list = append(list, Column{Name: labelledColumn})
 	}
 	if t.hasClass {
-		if want.Truth {
+		if want.Target {
 			list = append(list, Column{Name: rightColumn})
 		}
 		if !t.Next {
@@ -62,10 +62,10 @@ func (t several) Columns(want RowOptions) (list []Column) {
 		}
 	}
 	if lists(t, want) {
-		if t.Next && want.Truth {
+		if t.Next && want.Target {
 			list = append(list, Column{Name: "each_token", Kind: Class, Shape: []int{t.Positions}, Ragged: true})
 		}
-		for _, c := range t.channels(t.Next && want.Truth) {
+		for _, c := range t.channels(t.Next && want.Target) {
 			list = append(list, Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions}, Ragged: true})
 		}
 	}
@@ -76,7 +76,7 @@ func (t several) Columns(want RowOptions) (list []Column) {
 			list[len(list)-1].Name = "mean"
 		}
 	}
-	if want.EachOutcome && want.Truth {
+	if want.EachOutcome && want.Target {
 		c := Column{Name: "labels", Kind: Class, Shape: t.arranged(1)}
 		if !t.hasClass {
 			c.Kind, c.Shape = Float32, t.arranged(t.LabelWidth(t.about.Name))
@@ -150,12 +150,12 @@ type Reading struct {
 // A Sizer makes the set of a position from its calibrated outcome, and returns its size. one is the label of the position,
 // which may be unknown.
 type Sizer interface {
-	Position(outcome []float64, one truth.Truth) (size float64)
+	Position(outcome []float64, one target.Target) (size float64)
 }
 
 // Read reads the averaged outcome of an example, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
 // reuses the memory of r. If the example is the only position, its row has the values of the task, and there are no maps.
-func Read(t Task, r *Reading, want RowOptions, a Average, label truth.Truth) error {
+func Read(t Task, r *Reading, want RowOptions, a Average, label target.Target) error {
 	of, ok := t.(several)
 	if !ok {
 		r.Values, r.Sums = t.Values(r.Values[:0], want, a, label), r.Sums[:0]
@@ -176,7 +176,7 @@ func Read(t Task, r *Reading, want RowOptions, a Average, label truth.Truth) err
 type counted struct {
 	of              several
 	want            RowOptions
-	label           truth.Truth
+	label           target.Target
 	channels        []channel
 	means, filled   []float64 // of each channel: the sum, and the number of positions with a number
 	shares          []float64 // positions that are predicted to have each class
@@ -187,10 +187,10 @@ type counted struct {
 }
 
 // Begin begins to read an example of several positions. Add and End follow, for examples that are not held whole.
-func (r *Reading) Begin(task Task, want RowOptions, label truth.Truth) {
+func (r *Reading) Begin(task Task, want RowOptions, label target.Target) {
 	t := task.(several)
 	r.Positions = 0
-	n := counted{of: t, want: want, label: label, channels: t.channels(want.Truth), sums: t.newSums()}
+	n := counted{of: t, want: want, label: label, channels: t.channels(want.Target), sums: t.newSums()}
 	n.shares = make([]float64, t.about.Classes)
 	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
 	if signsColumns(t, want) != nil {
@@ -219,7 +219,7 @@ func (r *Reading) Begin(task Task, want RowOptions, label truth.Truth) {
 // Add reads the averaged outcomes of the positions that begin with the given one, in order, and calibrates them in place.
 func (r *Reading) Add(a Average, first int) error {
 	n, t, known := &r.counted, r.of, r.label.Known()
-	one, values, prediction := truth.Truth{Width: n.label.Width}, []float64(nil), t.columns["prediction"]
+	one, values, prediction := target.Target{Width: n.label.Width}, []float64(nil), t.columns["prediction"]
 	for p := first; p < first+len(a.Outcome)/(t.width+1); p++ {
 		if t.pads(a.Outcome, p-first) {
 			n.pad(r, p)
@@ -240,7 +240,7 @@ func (r *Reading) Add(a Average, first int) error {
 				return fmt.Errorf("position %s: %w", t.place(p), err)
 			}
 		} else {
-			values = t.each.Values(values[:0], positionOptions, average, truth.Truth{})
+			values = t.each.Values(values[:0], positionOptions, average, target.Target{})
 		}
 		if n.signs != nil {
 			n.signs.count(t, values, one, has)
@@ -255,7 +255,7 @@ func (r *Reading) Add(a Average, first int) error {
 			}
 		}
 		if r.Sizes != nil {
-			label := truth.Truth{}
+			label := target.Target{}
 			if has {
 				label = one
 			}
@@ -293,11 +293,11 @@ func (r *Reading) End() {
 			dst = append(dst, n.means[k]/n.filled[k])
 		}
 	}
-	if n.want.Truth {
+	if n.want.Target {
 		dst = append(dst, n.labelled)
 	}
 	if t.hasClass {
-		if n.want.Truth {
+		if n.want.Target {
 			dst = append(dst, n.right/n.labelled)
 		}
 		if !t.Next {
@@ -307,20 +307,20 @@ func (r *Reading) End() {
 		}
 	}
 	if lists(t, n.want) {
-		if t.Next && n.want.Truth {
+		if t.Next && n.want.Target {
 			for p := range t.Positions {
 				_, fills := slices.BinarySearch(n.filling, p)
 				switch {
 				case fills:
 					dst = append(dst, math.NaN())
 				case n.label.Classes == nil:
-					dst = append(dst, truth.Unknown)
+					dst = append(dst, target.Unknown)
 				default:
 					dst = append(dst, float64(n.label.Classes[p]))
 				}
 			}
 		}
-		for k := range t.channels(t.Next && n.want.Truth) {
+		for k := range t.channels(t.Next && n.want.Target) {
 			for _, v := range r.Maps[k] {
 				dst = append(dst, float64(v))
 			}
@@ -336,7 +336,7 @@ func (r *Reading) End() {
 }
 
 // appendOutcomes appends the arrays of [RowOptions.EachOutcome]. Positions that fill up the example have none.
-func (t several) appendOutcomes(dst []float64, want RowOptions, outcome []float64, label truth.Truth) []float64 {
+func (t several) appendOutcomes(dst []float64, want RowOptions, outcome []float64, label target.Target) []float64 {
 	n := shown(t)
 	none := slices.Repeat([]float64{math.NaN()}, n)
 	dst = t.appendArray(dst, n, func(p int) []float64 {
@@ -347,18 +347,18 @@ func (t several) appendOutcomes(dst []float64, want RowOptions, outcome []float6
 		shown, _ := t.each.Shown(row)
 		return shown
 	})
-	if !want.Truth {
+	if !want.Target {
 		return dst
 	}
 	n = 1
 	if !t.hasClass {
 		n = t.LabelWidth(t.about.Name)
 	}
-	unknown := slices.Repeat([]float64{truth.Unknown}, n)
+	unknown := slices.Repeat([]float64{target.Unknown}, n)
 	if t.about.Classes == 0 {
 		unknown = slices.Repeat([]float64{math.NaN()}, n)
 	}
-	one := truth.Truth{Width: label.Width}
+	one := target.Target{Width: label.Width}
 	return t.appendArray(dst, n, func(p int) []float64 {
 		if !label.Known() || t.pads(outcome, p) {
 			return unknown
@@ -370,7 +370,7 @@ func (t several) appendOutcomes(dst []float64, want RowOptions, outcome []float6
 	})
 }
 
-func (t several) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
+func (t several) Values(dst []float64, want RowOptions, a Average, label target.Target) []float64 {
 	var r Reading
 	Read(t, &r, want, a, label) // an invalid label was refused before
 	return append(dst, r.Values...)

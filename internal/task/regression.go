@@ -6,19 +6,19 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // RegressionSpec is what the graph of a regression does not tell.
 type RegressionSpec struct {
 	// Head is the form of the second half of the scores. The first half holds the means of the targets. "" says that
 	// all scores are means.
-	Head gauss.VarianceHead
+	Head regression.VarianceHead
 	// Units convert the network's units to those of the targets. There is one for each target or one for all. nil
 	// says that both are the same.
-	Units []gauss.Units
+	Units []regression.Units
 	// Noise is the standard deviation of each target, or of all, about its mean, in the targets' units. It is for
 	// networks without a head. nil says that it must be fitted: see [Noisy].
 	Noise []float64
@@ -27,7 +27,7 @@ type RegressionSpec struct {
 // regression is the task of networks that give the means of targets, or their means and variances. An outcome has the
 // mean μ, μ² and the variance v of each target, in the network's units. The averages of these give the moments of a
 // mixture of members.
-type regression struct {
+type regressionTask struct {
 	described
 	OutputSpec
 	targets int
@@ -40,7 +40,7 @@ func newRegression(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("regression", s); err != nil {
 		return nil, false, err
 	}
-	t := regression{OutputSpec: s, targets: s.Count}
+	t := regressionTask{OutputSpec: s, targets: s.Count}
 	n := t.numbers()
 	if n.Head != "" {
 		if s.Count%2 != 0 {
@@ -59,7 +59,7 @@ func newRegression(s OutputSpec) (Task, bool, error) {
 }
 
 // describe sets what [Task.About] returns.
-func (t *regression) describe() {
+func (t *regressionTask) describe() {
 	size, what := fmt.Sprintf("%d targets", t.targets), "a mean for each"
 	if t.targets == 1 {
 		size = "1 target"
@@ -73,17 +73,17 @@ func (t *regression) describe() {
 	t.about = &About{"regression", fmt.Sprintf("output %q: %s, %s", t.Output, size, what), size, t.width(), 0}
 }
 
-func (t regression) width() int { return perTarget * t.targets }
+func (t regressionTask) width() int { return perTarget * t.targets }
 
-func (t regression) numbers() RegressionSpec {
+func (t regressionTask) numbers() RegressionSpec {
 	if t.Regression == nil {
 		return RegressionSpec{}
 	}
 	return *t.Regression
 }
 
-// of returns the element for target k. A list of one element is for all targets.
-func of[T any](given []T, k int, none T) T {
+// elementFor returns the element for target k. A list elementFor one element is for all targets.
+func elementFor[T any](given []T, k int, none T) T {
 	switch len(given) {
 	case 0:
 		return none
@@ -94,15 +94,17 @@ func of[T any](given []T, k int, none T) T {
 }
 
 // UnitsOf returns the units of target k.
-func (s RegressionSpec) UnitsOf(k int) gauss.Units { return of(s.Units, k, gauss.Units{Std: 1}) }
+func (s RegressionSpec) UnitsOf(k int) regression.Units {
+	return elementFor(s.Units, k, regression.Units{Std: 1})
+}
 
-func (t regression) units(k int) gauss.Units { return t.numbers().UnitsOf(k) }
+func (t regressionTask) units(k int) regression.Units { return t.numbers().UnitsOf(k) }
 
-func (t regression) CheckLabel(label truth.Truth) error {
+func (t regressionTask) CheckLabel(label target.Target) error {
 	if label.Width != t.targets {
 		return &TargetsError{Have: label.Width, Want: t.targets}
 	}
-	return truth.Numbers.Check(label.Values)
+	return target.Numbers.Check(label.Values)
 }
 
 // TargetsError says that examples have another number of targets than the network predicts.
@@ -128,7 +130,7 @@ func (e *TargetsError) Hints() []string {
 
 // Outcome returns the differential entropy of the Gaussians, in the network's units; 0
 // where their variance is not known, and is 0 in the outcome.
-func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, err error) {
+func (t regressionTask) Outcome(dst []float64, scores []float32) (entropy float64, err error) {
 	n := t.numbers()
 	for k := range t.targets {
 		mean, variance := float64(scores[k]), 0.0
@@ -152,21 +154,21 @@ func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, e
 }
 
 // ownVariance returns that of target k without a head, in the network's units.
-func ownVariance(t regression, k int) float64 {
-	std := of(t.numbers().Noise, k, 0) / t.units(k).Std
+func ownVariance(t regressionTask, k int) float64 {
+	std := elementFor(t.numbers().Noise, k, 0) / t.units(k).Std
 	return std * std
 }
 
 func gaussianEntropy(variance float64) float64 { return (1 + math.Log(2*math.Pi*variance)) / 2 }
 
 // Moments implements [Targeted].
-func (t regression) Moments(outcome []float64, k int) gauss.Moments {
+func (t regressionTask) Moments(outcome []float64, k int) regression.Moments {
 	o := outcome[perTarget*k:]
-	return t.units(k).Moments(gauss.MomentsOf(o[0], o[1], o[2]))
+	return t.units(k).Moments(regression.MomentsOf(o[0], o[1], o[2]))
 }
 
 // FromMoments implements [Targeted].
-func (t regression) FromMoments(moments []gauss.Moments) (out []float64) {
+func (t regressionTask) FromMoments(moments []regression.Moments) (out []float64) {
 	for _, m := range moments {
 		out = append(out, m.Mean, m.Mean*m.Mean+m.Epistemic, m.Aleatoric)
 	}
@@ -174,8 +176,8 @@ func (t regression) FromMoments(moments []gauss.Moments) (out []float64) {
 }
 
 // scores judge n averaged outcomes: n × targets.
-func (t regression) scores(outcomes []float64, known truth.Truth) []gauss.Score {
-	out := make([]gauss.Score, len(known.Values))
+func (t regressionTask) scores(outcomes []float64, known target.Target) []regression.Score {
+	out := make([]regression.Score, len(known.Values))
 	for i, y := range known.Values {
 		out[i] = t.Moments(outcomes[i/t.targets*t.width():], i%t.targets).Score(y)
 	}
@@ -184,7 +186,7 @@ func (t regression) scores(outcomes []float64, known truth.Truth) []gauss.Score 
 
 // Likelihoods are the densities of the Gaussians with the moments of the outcomes, none
 // without noise. Those of an average are not the averages of theirs.
-func (t regression) Likelihoods(outcomes []float64, known truth.Truth) (out []float64) {
+func (t regressionTask) Likelihoods(outcomes []float64, known target.Target) (out []float64) {
 	for _, v := range t.LogLikelihoods(outcomes, known) {
 		out = append(out, math.Exp(v))
 	}
@@ -192,7 +194,7 @@ func (t regression) Likelihoods(outcomes []float64, known truth.Truth) (out []fl
 }
 
 // LogLikelihoods implements [Targeted].
-func (t regression) LogLikelihoods(outcomes []float64, known truth.Truth) (out []float64) {
+func (t regressionTask) LogLikelihoods(outcomes []float64, known target.Target) (out []float64) {
 	if t.noiseless(outcomes) {
 		return nil
 	}
@@ -202,15 +204,15 @@ func (t regression) LogLikelihoods(outcomes []float64, known truth.Truth) (out [
 	return out
 }
 
-func (t regression) Uncertainties() []Uncertainty {
+func (t regressionTask) Uncertainties() []Uncertainty {
 	// root returns the root mean square of a part over all targets, in the network's units.
-	root := func(part func(gauss.Moments) float64) func(outcomes, _ []float64) []float64 {
+	root := func(part func(regression.Moments) float64) func(outcomes, _ []float64) []float64 {
 		return func(outcomes, _ []float64) []float64 {
 			out := make([]float64, len(outcomes)/t.width())
 			for i := range out {
 				for k := range t.targets {
 					o := outcomes[i*t.width()+perTarget*k:]
-					out[i] += part(gauss.MomentsOf(o[0], o[1], o[2])) / float64(t.targets)
+					out[i] += part(regression.MomentsOf(o[0], o[1], o[2])) / float64(t.targets)
 				}
 				out[i] = math.Sqrt(out[i])
 			}
@@ -221,11 +223,11 @@ func (t regression) Uncertainties() []Uncertainty {
 		{
 			Key:   "std",
 			Name:  "standard deviation",
-			Of:    root(gauss.Moments.Variance),
+			Of:    root(regression.Moments.Variance),
 			Label: "standard deviation, in the network's units",
 			Bins:  detect.LogarithmicEdges,
 		},
-		{Key: "epistemic_std", Name: "epistemic standard deviation", Members: true, Of: root(func(m gauss.Moments) float64 {
+		{Key: "epistemic_std", Name: "epistemic standard deviation", Members: true, Of: root(func(m regression.Moments) float64 {
 			return m.Epistemic
 		})},
 	}
@@ -233,13 +235,13 @@ func (t regression) Uncertainties() []Uncertainty {
 
 // Divergence is half the Jeffreys divergence of Gaussians, summed over targets; NaN without
 // noise.
-func (t regression) Divergence(a, b []float64) (mean float64) {
+func (t regressionTask) Divergence(a, b []float64) (mean float64) {
 	if t.noiseless(a) || t.noiseless(b) {
 		return math.NaN()
 	}
 	n := float64(len(a) / t.width())
 	for i := 0; i < len(a); i += perTarget {
-		p, q := gauss.MomentsOf(a[i], a[i+1], a[i+2]), gauss.MomentsOf(b[i], b[i+1], b[i+2])
+		p, q := regression.MomentsOf(a[i], a[i+1], a[i+2]), regression.MomentsOf(b[i], b[i+1], b[i+2])
 		v, w, d := p.Variance(), q.Variance(), p.Mean-q.Mean
 		mean += (v/w + w/v - 2 + d*d*(1/v+1/w)) / 4 / n
 	}
@@ -247,7 +249,7 @@ func (t regression) Divergence(a, b []float64) (mean float64) {
 }
 
 // each is the column of a number for each target.
-func (t regression) each(name string) Column {
+func (t regressionTask) each(name string) Column {
 	if t.targets == 1 {
 		return Column{Name: name}
 	}
@@ -257,9 +259,9 @@ func (t regression) each(name string) Column {
 // Columns are in the targets' units. An interval holds 95 %: of the mixture where its
 // members are kept, else of the Gaussian with its moments. Without noise there are means
 // and what comes of members differing.
-func (t regression) Columns(want RowOptions) []Column {
+func (t regressionTask) Columns(want RowOptions) []Column {
 	known := t.each("target")
-	known.Truth, known.Hidden = true, !want.Truth
+	known.Target, known.Hidden = true, !want.Target
 	interval := "gaussian"
 	if want.Members > 0 {
 		interval = "mixture"
@@ -281,8 +283,8 @@ func (t regression) Columns(want RowOptions) []Column {
 }
 
 // mixture is what members say of target k, in its units.
-func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mixture {
-	m := gauss.Mixture{Weights: a.Weights}
+func (t regressionTask) mixture(a Average, k int, s regression.VarianceScaling) regression.Mixture {
+	m := regression.Mixture{Weights: a.Weights}
 	for at := perTarget * k; at < len(a.Members); at += t.width() {
 		m.Means, m.Variances = append(m.Means, float64(a.Members[at])), append(m.Variances, float64(a.Members[at+2]))
 	}
@@ -294,7 +296,7 @@ func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mix
 
 // Values appends a row. What calibrates an average scales both parts of its variance, and
 // draws out the mixture likewise; members themselves are as they are.
-func (t regression) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
+func (t regressionTask) Values(dst []float64, want RowOptions, a Average, label target.Target) []float64 {
 	scaling := t.factors(a)
 	nan := math.NaN()
 	columns := make([][]float64, 8)
@@ -308,12 +310,12 @@ func (t regression) Values(dst []float64, want RowOptions, a Average, label trut
 			m.Aleatoric = nan
 		}
 		score := m.Score(y)
-		low, high, marks := score.Gaussian.Low, score.Gaussian.High, gauss.Marks{LogLikelihood: nan, CRPS: nan, PIT: nan}
+		low, high, marks := score.Gaussian.Low, score.Gaussian.High, regression.Marks{LogLikelihood: nan, CRPS: nan, PIT: nan}
 		if want.Members > 0 && !t.lacksNoise() {
 			mixture := t.mixture(a, k, scaling[k])
-			low, high = mixture.Interval(gauss.Level)
+			low, high = mixture.Interval(regression.Level)
 			if y == y {
-				marks = gauss.Marks{LogLikelihood: mixture.LogDensity(y), CRPS: mixture.CRPS(y), PIT: mixture.CDF(y)}
+				marks = regression.Marks{LogLikelihood: mixture.LogDensity(y), CRPS: mixture.CRPS(y), PIT: mixture.CDF(y)}
 			}
 		}
 		for i, v := range []float64{y, m.Mean, m.Std(), math.Sqrt(m.Aleatoric), math.Sqrt(m.Epistemic), low, high} {
@@ -338,7 +340,7 @@ func (t regression) Values(dst []float64, want RowOptions, a Average, label trut
 }
 
 // Shown are means and standard deviations, in the targets' units.
-func (t regression) Shown(outcomes []float64) (values []float64, width int) {
+func (t regressionTask) Shown(outcomes []float64) (values []float64, width int) {
 	for i := 0; i < len(outcomes); i += t.width() {
 		for k := range t.targets {
 			values = append(values, t.Moments(outcomes[i:], k).Mean)
@@ -351,8 +353,8 @@ func (t regression) Shown(outcomes []float64) (values []float64, width int) {
 }
 
 // check refuses what cannot be judged.
-func (t regression) check(outcomes []float64, known truth.Truth) error {
-	if err := t.checkTruth(outcomes, known); err != nil {
+func (t regressionTask) check(outcomes []float64, known target.Target) error {
+	if err := t.checkTarget(outcomes, known); err != nil {
 		return err
 	}
 	if t.noiseless(outcomes) {
@@ -362,26 +364,26 @@ func (t regression) check(outcomes []float64, known truth.Truth) error {
 }
 
 // checkTruth refuses targets that do not fit the outcomes.
-func (t regression) checkTruth(outcomes []float64, known truth.Truth) error {
+func (t regressionTask) checkTarget(outcomes []float64, known target.Target) error {
 	if n := len(outcomes) / t.width(); known.Width != t.targets || known.Len() != n || n == 0 {
 		return fmt.Errorf("truth about %d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)
 	}
-	return truth.Numbers.Check(known.Values)
+	return target.Numbers.Check(known.Values)
 }
 
-func (t regression) Calibrators() []Calibrator {
+func (t regressionTask) Calibrators() []Calibrator {
 	return calibrators(func(m *method, c *Calibrator) { c.Fit = t.fit(m) })
 }
 
 // fit returns the fit of a method. Only noise is fitted to outcomes without any.
-func (t regression) fit(m *method) Fit {
+func (t regressionTask) fit(m *method) Fit {
 	if m.numbers == nil {
 		return nil
 	}
-	return func(outcomes []float64, known truth.Truth) (*Calibration, error) {
+	return func(outcomes []float64, known target.Target) (*Calibration, error) {
 		check := t.check
 		if m.Completes {
-			check = t.checkTruth
+			check = t.checkTarget
 		}
 		if err := check(outcomes, known); err != nil {
 			return nil, err
@@ -391,7 +393,7 @@ func (t regression) fit(m *method) Fit {
 }
 
 // Apply multiplies both parts of the variance by the factor of the target, or adds noise.
-func (t regression) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
+func (t regressionTask) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
 	if dst == nil {
 		dst = make([]float64, len(outcomes))
 	}
@@ -402,15 +404,15 @@ func (t regression) Apply(dst []float64, c *Calibration, outcomes []float64) []f
 			dst[i], dst[i+1], dst[i+2] = outcomes[i], outcomes[i+1], std*std
 			continue
 		}
-		m := gauss.VarianceScaling{Factor: c.Factor(k)}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
+		m := regression.VarianceScaling{Factor: c.Factor(k)}.Moments(regression.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
 		dst[i], dst[i+1], dst[i+2] = m.Mean, m.Mean*m.Mean+m.Epistemic, m.Aleatoric
 	}
 	return dst
 }
 
 // factors lets an average be calibrated, and returns the factor of the variance of each target.
-func (t regression) factors(a Average) []gauss.VarianceScaling {
-	out := make([]gauss.VarianceScaling, t.targets)
+func (t regressionTask) factors(a Average) []regression.VarianceScaling {
+	out := make([]regression.VarianceScaling, t.targets)
 	for k := range out {
 		out[k].Factor = t.Moments(a.Outcome, k).Variance()
 	}

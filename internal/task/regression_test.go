@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // twoTargets is a network with means and log-variances of two targets in other units.
@@ -20,7 +20,7 @@ func alike(a, b float64) bool { return math.Abs(a-b) <= 1e-12*(1+math.Abs(b)) }
 
 // mixtures draws n examples of 3 members with the weights 1/2, 1/4 and 1/4: the averaged
 // outcomes, the members' as floats, the mixtures in the targets' units, and true values.
-func mixtures(t *testing.T, x task.Task, n int) (outcomes []float64, members [][]float32, all []regression.Mixture, known truth.Truth) {
+func mixtures(t *testing.T, x task.Task, n int) (outcomes []float64, members [][]float32, all []regression.Mixture, known target.Target) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
 	weights, units := []float64{0.5, 0.25, 0.25}, twoTargets.Regression.Units
@@ -53,7 +53,7 @@ func mixtures(t *testing.T, x task.Task, n int) (outcomes []float64, members [][
 
 func TestRegressionOf(t *testing.T) {
 	x := must(t, "regression", twoTargets)
-	if x.About().Width != 6 || x.About().Size != "2 targets" || x.About().Classes != 0 || task.TraitsOf("regression").Labels != truth.Numbers || x.About().Meaning != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
+	if x.About().Width != 6 || x.About().Size != "2 targets" || x.About().Classes != 0 || task.TraitsOf("regression").Labels != target.Numbers || x.About().Meaning != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
 		t.Errorf("%d, %s, %s", x.About().Width, x.About().Size, x.About().Meaning)
 	}
 	if again, err := task.OfWidth("regression", 6, [3]int{}); err != nil || again.About().Size != x.About().Size {
@@ -67,16 +67,16 @@ func TestRegressionOf(t *testing.T) {
 		{task.OutputSpec{Output: "y", Count: 6, Regression: twoTargets.Regression}, "3 targets, and units of 2"},
 		{task.OutputSpec{Output: "y", Count: 2, Activation: "softmax"}, "gives probabilities of classes"},
 	} {
-		if _, err := task.Of("regression", tt.s); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := task.New("regression", tt.s); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %s", tt.s, err, tt.want)
 		}
 	}
 	for label, want := range map[float64]string{math.NaN(): "target 1 is NaN", 5: ""} {
-		if err := x.CheckLabel(truth.Truth{Values: []float64{1, label}, Width: 2}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := x.CheckLabel(target.Target{Values: []float64{1, label}, Width: 2}); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", label, err, want)
 		}
 	}
-	if err := x.CheckLabel(truth.Truth{Classes: []int{1}}); err == nil {
+	if err := x.CheckLabel(target.Target{Classes: []int{1}}); err == nil {
 		t.Error("a class is taken for two numbers")
 	}
 	dst := make([]float64, 3)
@@ -110,7 +110,7 @@ func TestRegressionValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	var scores []regression.Score
-	want := task.RowOptions{Members: 3, Truth: true}
+	want := task.RowOptions{Members: 3, Target: true}
 	summary := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true})
 	for i := range 50 {
 		a := task.Average{Outcome: slices.Clone(outcomes[6*i:][:6]), Members: members[i], Weights: all[0].Weights}
@@ -168,7 +168,7 @@ func TestRegressionValues(t *testing.T) {
 			t.Errorf("summary: %+v, want %v", s, w)
 		}
 	}
-	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, truth.Truth{})
+	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, target.Target{})
 	if task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) || !x.Columns(task.RowOptions{})[0].Hidden || x.Columns(task.RowOptions{})[5].Name != "gaussian_low" {
 		t.Errorf("of an example without targets something is known: %v", unlabelled)
 	}
@@ -203,7 +203,7 @@ func TestRegressionCalibrators(t *testing.T) {
 		t.Errorf("fitted again: %+v, %v", again, err)
 	}
 	average := task.Average{Outcome: slices.Clone(outcomes[:6]), Members: members[0], Weights: all[0].Weights, Calibrate: func(o []float64) { x.Apply(o, s, o) }}
-	row := x.Values(nil, task.RowOptions{Members: 3}, average, truth.Truth{})
+	row := x.Values(nil, task.RowOptions{Members: 3}, average, target.Target{})
 	for k := range 2 {
 		low, high := regression.VarianceScaling{Factor: factor}.Mixture(all[k]).Interval(0.95)
 		if math.Abs(row[10+k]-low) > 1e-5 || math.Abs(row[12+k]-high) > 1e-5 || !alike(row[4+k], math.Sqrt(factor)*all[k].Moments().Std()) {
@@ -220,7 +220,7 @@ func TestRegressionCalibrators(t *testing.T) {
 	if _, ok := task.Find(x, task.ByVector); ok {
 		t.Error("vector scaling of a regression")
 	}
-	if _, err := task.Evaluate(x, outcomes, truth.Truth{Classes: make([]int, 60)}, task.EvaluateOptions{}); err == nil {
+	if _, err := task.Evaluate(x, outcomes, target.Target{Classes: make([]int, 60)}, task.EvaluateOptions{}); err == nil {
 		t.Error("classes are taken for numbers")
 	}
 }

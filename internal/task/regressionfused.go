@@ -1,27 +1,27 @@
 package task
 
 import (
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 )
 
 // Say implements [Fusable]: the outcome is the means alone, in the network's units.
-func (t regression) Say(g Graph, scores string) Said {
+func (t regressionTask) Say(g Graph, scores string) MemberOutcome {
 	head := t.numbers().Head
 	if head == "" {
-		return Said{Outcome: scores}
+		return MemberOutcome{Outcome: scores}
 	}
 	variance := t.half(g, scores, 1)
 	switch head {
-	case gauss.ByLogVariance:
+	case regression.ByLogVariance:
 		variance = g.Op("Exp", variance)
-	case gauss.BySoftplus:
+	case regression.BySoftplus:
 		variance = g.Op("Softplus", variance)
 	}
-	return Said{Outcome: t.half(g, scores, 0), Variance: variance}
+	return MemberOutcome{Outcome: t.half(g, scores, 0), Variance: variance}
 }
 
 // half adds the first or the second half of the scores.
-func (t regression) half(g Graph, scores string, part int) string {
+func (t regressionTask) half(g Graph, scores string, part int) string {
 	columns := make([]int64, t.targets)
 	for k := range columns {
 		columns[k] = int64(part*t.targets + k)
@@ -31,31 +31,31 @@ func (t regression) half(g Graph, scores string, part int) string {
 
 // Fuse implements [Fusable]. Sums are in the network's units, where numbers are of order 1. The variance of the means
 // is computed from their differences, because float32 would lose it in a difference of squares.
-func (t regression) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
+func (t regressionTask) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
 	var means, variances []string
-	for _, s := range said {
+	for _, s := range outcomes {
 		means = append(means, s.Outcome)
 		if s.Variance != "" {
 			variances = append(variances, s.Variance)
 		}
 	}
 	mean := j.average(means)
-	apart := make([]string, len(means))
+	squares := make([]string, len(means))
 	for k, m := range means {
 		d := g.Op("Sub", m, mean)
-		apart[k] = g.Op("Mul", d, d)
+		squares[k] = g.Op("Mul", d, d)
 	}
 	n := t.numbers()
 	stds, shifts, noise := make([]float64, t.targets), make([]float64, t.targets), make([]float64, t.targets)
 	for k := range stds {
 		u := t.units(k)
-		std := of(n.Noise, k, 0) / u.Std
+		std := elementFor(n.Noise, k, 0) / u.Std
 		stds[k], shifts[k], noise[k] = u.Std, u.Mean, std*std
 	}
 	row := func(values []float64) string { return g.Constant(float32s(values), 1, int64(t.targets)) }
 	inUnits := func(x string) string { return g.Op("Mul", x, row(stds)) }
-	epistemic := j.average(apart)
+	epistemic := j.average(squares)
 	aleatoric := ""
 	switch {
 	case variances != nil:

@@ -8,14 +8,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // targetResult has the figures of one target, or their means over all targets.
 type targetResult struct {
-	gauss.Metrics
+	regression.Metrics
 	mace float64
 }
 
@@ -73,16 +73,16 @@ var regressionMeasures = []measure[targetResult]{
 
 // regressionReducer implements [Reducer] for regressions. It keeps some 130 bytes for each target of an example.
 type regressionReducer struct {
-	t      regression
+	t      regressionTask
 	opts   EvaluateOptions
-	scores []gauss.Score // n × targets
+	scores []regression.Score // n × targets
 }
 
-func (t regression) NewReducer(opts EvaluateOptions) Reducer {
+func (t regressionTask) NewReducer(opts EvaluateOptions) Reducer {
 	return &regressionReducer{t: t, opts: opts}
 }
 
-func (e *regressionReducer) Add(outcome []float64, target truth.Truth, _ string) error {
+func (e *regressionReducer) Add(outcome []float64, target target.Target, _ string) error {
 	if err := e.t.check(outcome, target); err != nil {
 		return err
 	}
@@ -98,9 +98,9 @@ func (e *regressionReducer) AddRow(values []float64, _ int, _ []byte, _ string) 
 	}
 	for k := range n {
 		at := func(column int) float64 { return values[column*n+k] }
-		score := gauss.Moments{Mean: at(1), Aleatoric: at(3) * at(3), Epistemic: at(4) * at(4)}.Score(at(0))
+		score := regression.Moments{Mean: at(1), Aleatoric: at(3) * at(3), Epistemic: at(4) * at(4)}.Score(at(0))
 		if marks := values[7*n+3*k:]; marks[2] >= 0 && marks[2] <= 1 { // else there are none, or a file has what is no PIT value
-			score.Mixture = gauss.Marks{LogLikelihood: marks[0], CRPS: marks[1], PIT: marks[2], Low: at(5), High: at(6)}
+			score.Mixture = regression.Marks{LogLikelihood: marks[0], CRPS: marks[1], PIT: marks[2], Low: at(5), High: at(6)}
 		}
 		e.scores = append(e.scores, score)
 	}
@@ -118,10 +118,10 @@ func (e *regressionReducer) Losses() []Loss {
 		return nil
 	}
 	list := []Loss{{Key: "nll", Name: "NLL"}, {Key: "crps", Name: "CRPS"}, {Key: "squared_error", Name: "squared error"}}
-	for k, loss := range []func(gauss.Score) float64{
-		func(s gauss.Score) float64 { return -s.Gaussian.LogLikelihood },
-		func(s gauss.Score) float64 { return s.Gaussian.CRPS },
-		func(s gauss.Score) float64 { return s.Error() * s.Error() },
+	for k, loss := range []func(regression.Score) float64{
+		func(s regression.Score) float64 { return -s.Gaussian.LogLikelihood },
+		func(s regression.Score) float64 { return s.Gaussian.CRPS },
+		func(s regression.Score) float64 { return s.Error() * s.Error() },
 	} {
 		list[k].Values = make([]float64, len(e.scores)/e.t.targets)
 		for i, s := range e.scores {
@@ -136,7 +136,7 @@ func (e *regressionReducer) Evaluation() *Evaluation {
 		e = &regressionReducer{t: e.t, opts: e.opts, scores: slices.Clone(e.scores)}
 		e.t.recalibrate(e.scores, e.opts.Maps)
 	}
-	all := gauss.Evaluate(e.scores, e.t.targets)
+	all := regression.Evaluate(e.scores, e.t.targets)
 	out := &Evaluation{Losses: e.Losses()}
 	if !math.IsNaN(e.scores[0].Moments.Aleatoric) { // else there are no variances to warn of
 		out.Warnings = all.Mean.Warnings
@@ -148,7 +148,7 @@ func (e *regressionReducer) Evaluation() *Evaluation {
 	for k, m := range all.Targets {
 		mace := math.NaN()
 		if pits := e.t.pits(e.scores, k); !e.opts.MainOnly && !slices.ContainsFunc(pits, math.IsNaN) {
-			mace = gauss.MACE(pits)
+			mace = regression.MACE(pits)
 		}
 		mean += mace / float64(e.t.targets)
 		if e.t.targets > 1 {
@@ -161,7 +161,7 @@ func (e *regressionReducer) Evaluation() *Evaluation {
 }
 
 // pits are those of target k.
-func (t regression) pits(scores []gauss.Score, k int) (pits []float64) {
+func (t regressionTask) pits(scores []regression.Score, k int) (pits []float64) {
 	for i := k; i < len(scores); i += t.targets {
 		pits = append(pits, scores[i].Gaussian.PIT)
 	}
@@ -169,11 +169,11 @@ func (t regression) pits(scores []gauss.Score, k int) (pits []float64) {
 }
 
 // MixtureLoss implements [Mixed].
-func (t regression) MixtureLoss() string { return "NLL of the mixture" }
+func (t regressionTask) MixtureLoss() string { return "NLL of the mixture" }
 
 // EvaluateMixture implements [Mixed].
-func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, known truth.Truth, c *Calibration) error {
-	scaling := slices.Repeat([]gauss.VarianceScaling{{Factor: 1}}, t.targets)
+func (t regressionTask) EvaluateMixture(e *Evaluation, members [][]float32, weights []float64, known target.Target, c *Calibration) error {
+	scaling := slices.Repeat([]regression.VarianceScaling{{Factor: 1}}, t.targets)
 	if c != nil {
 		for k := range scaling {
 			scaling[k].Factor = c.Factor(k)
@@ -184,7 +184,7 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 			return fmt.Errorf("members say %d numbers, want %d", len(m), known.Len()*t.width())
 		}
 	}
-	scores := make([]gauss.Score, len(known.Values))
+	scores := make([]regression.Score, len(known.Values))
 	row := make([]float32, len(members)*t.width())
 	for i := range known.Len() {
 		for s, m := range members {
@@ -194,8 +194,8 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 			scores[i*t.targets+k] = t.mixture(Average{Members: row, Weights: weights}, k, scaling[k]).Score(known.Values[i*t.targets+k])
 		}
 	}
-	all := gauss.Evaluate(scores, t.targets)
-	fill := func(scores []Score, m gauss.Metrics) {
+	all := regression.Evaluate(scores, t.targets)
+	fill := func(scores []Score, m regression.Metrics) {
 		for i, own := range measured(regressionMeasures, targetResult{Metrics: m}, false) {
 			if own.Optional {
 				scores[i] = own
@@ -211,7 +211,7 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 
 // recalibrate replaces the intervals and probabilities in scores, n × targets, by those of the maps. There is no
 // likelihood then.
-func (t regression) recalibrate(scores []gauss.Score, by *Fitted) {
+func (t regressionTask) recalibrate(scores []regression.Score, by *Fitted) {
 	each := func(c *Calibration, i int) {
 		for k, m := range c.Maps {
 			s := &scores[i*t.targets+k]
@@ -236,9 +236,9 @@ const (
 	coverageLevels = 19 // 5, 10 … 95 %
 )
 
-// figures show how often truth lies where it is said to, and how large errors are where they
-// are said to be. They are nil where scores have no distribution.
-func (t regression) figures(scores []gauss.Score) []Figure {
+// figures show how often target lies where it is predicted to, and how large errors are where they
+// are predicted to be. They are nil where scores have no distribution.
+func (t regressionTask) figures(scores []regression.Score) []Figure {
 	var pits []float64
 	for _, s := range scores {
 		if s.Gaussian.PIT != s.Gaussian.PIT {
@@ -261,7 +261,7 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 	for i := range coverageLevels {
 		coverage.X = append(coverage.X, float64(i+1)/(coverageLevels+1))
 	}
-	for i, c := range gauss.Coverages(pits, coverage.X) {
+	for i, c := range regression.Coverages(pits, coverage.X) {
 		w := chance.Wilson(c, len(pits))
 		coverage.add(c-coverage.X[i], w.Low-coverage.X[i], w.High-coverage.X[i])
 	}
@@ -274,7 +274,7 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 		Note: "Flat where predicted distributions are right. Higher at both ends: they are too narrow; in the middle: too wide; at " +
 			"one end: they lie to one side." + note,
 	}
-	for b, count := range gauss.PITHistogram(pits, pitBins) {
+	for b, count := range regression.PITHistogram(pits, pitBins) {
 		share := float64(count) / float64(len(pits))
 		w := chance.Wilson(share, len(pits))
 		pit.X = append(pit.X, (float64(b)+0.5)/pitBins)
@@ -282,7 +282,7 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 	}
 	figures := []Figure{coverage, pit}
 	for k := range t.targets {
-		var column []gauss.Score
+		var column []regression.Score
 		for i := k; i < len(scores); i += t.targets {
 			column = append(column, scores[i])
 		}
@@ -292,7 +292,7 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 }
 
 // errorFigure is the reliability of the variances of target k of several, over the bins of the ENCE.
-func errorFigure(scores []gauss.Score, k, targets int) Figure {
+func errorFigure(scores []regression.Score, k, targets int) Figure {
 	f := Figure{
 		Key:    fmt.Sprintf("error_%d", k),
 		Title:  "Errors by predicted standard deviation",
@@ -305,7 +305,7 @@ func errorFigure(scores []gauss.Score, k, targets int) Figure {
 	if targets > 1 {
 		f.Title += fmt.Sprintf(", target %d", k)
 	}
-	for _, b := range gauss.ErrorBins(scores, 0) {
+	for _, b := range regression.ErrorBins(scores, 0) {
 		chi := distuv.ChiSquared{K: float64(b.Count)}
 		f.X = append(f.X, b.RMV)
 		ratio := b.RMSE / b.RMV
@@ -330,10 +330,10 @@ func (noNoise) Error() string {
 }
 
 // lacksNoise reports whether nothing is known about the noise.
-func (t regression) lacksNoise() bool { n := t.numbers(); return n.Head == "" && n.Noise == nil }
+func (t regressionTask) lacksNoise() bool { n := t.numbers(); return n.Head == "" && n.Noise == nil }
 
 // Missing implements [Incomplete].
-func (t regression) Missing() *Calibrator {
+func (t regressionTask) Missing() *Calibrator {
 	if !t.lacksNoise() {
 		return nil
 	}
@@ -343,7 +343,7 @@ func (t regression) Missing() *Calibrator {
 }
 
 // noiseless reports whether some outcomes have no noise.
-func (t regression) noiseless(outcomes []float64) bool {
+func (t regressionTask) noiseless(outcomes []float64) bool {
 	for i := 2; i < len(outcomes); i += perTarget {
 		if outcomes[i] == 0 {
 			return true
@@ -353,7 +353,7 @@ func (t regression) noiseless(outcomes []float64) bool {
 }
 
 // hide hides the columns that have no meaning without noise.
-func (t regression) hide(list []Column) []Column {
+func (t regressionTask) hide(list []Column) []Column {
 	if !t.lacksNoise() {
 		return list
 	}

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // spread are n standard normal predictions of one target whose PIT values are (i + ½)/n,
 // less what the rounding of quantiles takes.
-func spread(t *testing.T, n int) (x task.Task, outcomes []float64, known truth.Truth) {
+func spread(t *testing.T, n int) (x task.Task, outcomes []float64, known target.Target) {
 	t.Helper()
 	x = must(t, "regression", task.OutputSpec{Output: "y", Count: 2, Regression: &task.RegressionSpec{Head: regression.ByVariance}})
 	known.Width = 1
@@ -130,7 +130,7 @@ func TestRegressionMixtureScores(t *testing.T) {
 func TestRegressionRecalibrate(t *testing.T) {
 	x, outcomes, known := spread(t, 100)
 	for i := range known.Values {
-		known.Values[i] *= 3 // three times as far out as was said
+		known.Values[i] *= 3 // three times as far out as stated
 	}
 	before, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{})
 	if err != nil {

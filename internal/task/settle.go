@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	judge "github.com/swagwrap/swagwrap/calibrate/labels"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/calibrate/multilabel"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 )
 
 // Settling is a task that compares the average over the first members of an example with the average over all members.
@@ -112,10 +112,10 @@ func Increase(t Settling, all, few []float64) (nats float64) {
 	switch t := t.(type) {
 	case labels:
 		return relativeEntropy(t.Pairs(all), t.Pairs(few)) / float64(t.Count)
-	case regression:
+	case regressionTask:
 		for k := range t.targets {
 			p, q := all[perTarget*k:], few[perTarget*k:]
-			a, b := gauss.MomentsOf(p[0], p[1], p[2]), gauss.MomentsOf(q[0], q[1], q[2])
+			a, b := regression.MomentsOf(p[0], p[1], p[2]), regression.MomentsOf(q[0], q[1], q[2])
 			ratio, d := a.Variance()/b.Variance(), a.Mean-b.Mean
 			nats += max(0, (ratio-1-math.Log(ratio)+d*d/b.Variance())/2) / float64(t.targets)
 		}
@@ -198,7 +198,7 @@ func (t labels) Match(few, all []Average) Stage {
 // mutual returns the mutual information of each label.
 func (t labels) mutual(a Average) []float64 {
 	p, _, h := t.parts(a.Outcome)
-	return judge.MutualInformation(p, h)
+	return multilabel.MutualInformation(p, h)
 }
 
 func (t labels) Complete(few *Average, s Stage) {
@@ -214,10 +214,10 @@ func (t labels) Complete(few *Average, s Stage) {
 
 // Unsettled returns the divergence of two Gaussians whose means and variances differ little, as a mean over targets:
 // ½·var(mean)/v + ¼·var(v̄)/v². The variance of the epistemic variance e is that of a normal sample, 2·e·var(mean).
-func (t regression) Unsettled(average, variance []float64, _ float64) (nats, errors float64) {
+func (t regressionTask) Unsettled(average, variance []float64, _ float64) (nats, errors float64) {
 	for k := range t.targets {
 		o, w := average[perTarget*k:], variance[perTarget*k:]
-		m := gauss.MomentsOf(o[0], o[1], o[2])
+		m := regression.MomentsOf(o[0], o[1], o[2])
 		if v := m.Variance(); w[0] > 0 || w[2] > 0 {
 			nats += (w[0]/v/2 + (2*m.Epistemic*w[0]+w[2])/(v*v)/4) / float64(t.targets)
 		}
@@ -226,12 +226,12 @@ func (t regression) Unsettled(average, variance []float64, _ float64) (nats, err
 }
 
 // Changed returns false, because a regression makes no decision.
-func (t regression) Changed(_, _ []float64, _ float64) bool { return false }
+func (t regressionTask) Changed(_, _ []float64, _ float64) bool { return false }
 
-func (t regression) Match(few, all []Average) Stage {
+func (t regressionTask) Match(few, all []Average) Stage {
 	less, more := both(few, all, func(a Average) (shares []float64) {
 		for o := range slices.Chunk(a.Outcome, perTarget) {
-			m := gauss.MomentsOf(o[0], o[1], o[2])
+			m := regression.MomentsOf(o[0], o[1], o[2])
 			shares = append(shares, m.Epistemic/m.Variance())
 		}
 		return shares
@@ -242,9 +242,9 @@ func (t regression) Match(few, all []Average) Stage {
 // mostEpistemic bounds the epistemic part of a corrected variance.
 const mostEpistemic = 0.99
 
-func (t regression) Complete(few *Average, s Stage) {
+func (t regressionTask) Complete(few *Average, s Stage) {
 	for o := range slices.Chunk(few.Outcome, perTarget) {
-		m := gauss.MomentsOf(o[0], o[1], o[2])
+		m := regression.MomentsOf(o[0], o[1], o[2])
 		part := s.disagreement(m.Epistemic/m.Variance(), mostEpistemic)
 		o[1] = o[0]*o[0] + m.Aleatoric*part/(1-part)
 	}

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -25,7 +25,7 @@ func settlings(t *testing.T) map[string]struct {
 		scores func(r *rand.Rand, example int) []float32
 	}
 	make := func(name string, s task.OutputSpec) task.Settling {
-		x, err := task.Of(name, s)
+		x, err := task.New(name, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func settlings(t *testing.T) map[string]struct {
 		"classes":    {make("classes", task.OutputSpec{Count: 4}), near(1, 0, -1, -0.5)},
 		"binary":     {make("binary", task.OutputSpec{Count: 1}), near(0.4)},
 		"labels":     {make("labels", task.OutputSpec{Count: 3}), near(0.5, -1, 0.2)},
-		"regression": {make("regression", task.OutputSpec{Count: 4, Regression: &task.RegressionSpec{Head: gauss.ByLogVariance}}), near(1, 2, 0.1, -0.5)},
+		"regression": {make("regression", task.OutputSpec{Count: 4, Regression: &task.RegressionSpec{Head: regression.ByLogVariance}}), near(1, 2, 0.1, -0.5)},
 	}
 }
 
@@ -119,7 +119,7 @@ func divergence(name string, p, q []float64) (sum float64) {
 	switch name {
 	case "regression":
 		for k := 0; k < len(p); k += 3 {
-			m, n := gauss.MomentsOf(p[k], p[k+1], p[k+2]), gauss.MomentsOf(q[k], q[k+1], q[k+2])
+			m, n := regression.MomentsOf(p[k], p[k+1], p[k+2]), regression.MomentsOf(q[k], q[k+1], q[k+2])
 			v, w, d := m.Variance(), n.Variance(), m.Mean-n.Mean
 			sum += (v/w - 1 - math.Log(v/w) + d*d/w) / 2 / float64(len(p)/3)
 		}
@@ -215,7 +215,7 @@ func disagreement(t *testing.T, x task.Task, a task.Average) float64 {
 	case "regression":
 		sum := 0.0
 		for k := 0; k < len(a.Outcome); k += 3 {
-			m := gauss.MomentsOf(a.Outcome[k], a.Outcome[k+1], a.Outcome[k+2])
+			m := regression.MomentsOf(a.Outcome[k], a.Outcome[k+1], a.Outcome[k+2])
 			sum += m.Epistemic / m.Variance()
 		}
 		return sum

@@ -168,8 +168,8 @@ func (s *signsOfClasses) Read(row []float64, label int, l expect.Limits, _ []exp
 
 // signsOfLabels are those of independent labels. Each is predicted to be there or not, at a probability of one half.
 type signsOfLabels struct {
-	n, truth, has, lacks, mutual int
-	seen                         expect.Seen
+	n, target, has, lacks, mutual int
+	seen                          expect.Seen
 }
 
 // Signs implements [Sighted].
@@ -192,12 +192,12 @@ func (s *signsOfLabels) Figure() expect.Figure { return expect.Accuracy }
 
 func (s *signsOfLabels) Fits(v *expect.Validation) bool { return Fits(v, &s.seen) }
 
-// of returns the prediction of label k. there says whether the label is predicted, known whether its truth is known, and wrong
+// of returns the prediction of label k. there says whether the label is predicted, known whether its target is known, and wrong
 // whether the two differ.
 func (s *signsOfLabels) of(row []float64, k int) (confidence float64, there, known, wrong bool) {
-	p, q, truth := row[s.has+k], row[s.lacks+k], row[s.truth+k]
-	there, known = p >= 0.5, truth >= 0
-	return max(p, q), there, known, known && there != (truth > 0)
+	p, q, target := row[s.has+k], row[s.lacks+k], row[s.target+k]
+	there, known = p >= 0.5, target >= 0
+	return max(p, q), there, known, known && there != (target > 0)
 }
 
 func (s *signsOfLabels) Limits(rows Rows) (expect.Limits, []expect.Limits) {
@@ -249,7 +249,7 @@ type signsOfNumbers struct {
 const ranges = 10
 
 // Signs implements [Sighted].
-func (t regression) Signs(columns []Column) Signs {
+func (t regressionTask) Signs(columns []Column) Signs {
 	at := places(columns, "target", "mean", "std", "epistemic_std")
 	if at == nil {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -59,7 +59,7 @@ type Task interface {
 	// Likelihoods returns the likelihoods of the labels under the outcomes, with one or several numbers per example.
 	// The mean of their negative logarithms is the first metric. The likelihoods of an average of outcomes are the
 	// averages of their likelihoods. The result is empty if outcomes lack noise; see [Noisy].
-	Likelihoods(outcomes []float64, labels truth.Truth) []float64
+	Likelihoods(outcomes []float64, labels target.Target) []float64
 	// Uncertainties lists measures of the uncertainty of outcomes, the main one first.
 	Uncertainties() []Uncertainty
 	// Divergence returns the mean over examples of the divergence between the outcomes of two networks, in nats. Each
@@ -67,11 +67,11 @@ type Task interface {
 	Divergence(a, b []float64) float64
 
 	// CheckLabel returns an error if no example can have this label. label belongs to one example.
-	CheckLabel(label truth.Truth) error
+	CheckLabel(label target.Target) error
 	// Columns lists the columns of a row of predictions. Values appends the numbers of a row to dst, in that order.
 	// label belongs to this example, and may be unknown.
 	Columns(want RowOptions) []Column
-	Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64
+	Values(dst []float64, want RowOptions, a Average, label target.Target) []float64
 	// Shown returns the numbers of n outcomes that users see, width for each.
 	Shown(outcomes []float64) (values []float64, width int)
 	// NewReducer returns the reducer of no examples. See also [NewEvaluator].
@@ -120,7 +120,7 @@ type Evident interface {
 type Decided interface {
 	Task
 	// Decide chooses the threshold for averaged outcomes with the given labels.
-	Decide(outcomes []float64, labels truth.Truth, by detect.Criterion) (detect.OperatingPoint, error)
+	Decide(outcomes []float64, labels target.Target, by detect.Criterion) (detect.OperatingPoint, error)
 }
 
 // Paired is a task with independent labels, each a task of two classes.
@@ -140,30 +140,30 @@ type Logged interface {
 	// have the bits of those of the outcomes, unless these have lost digits.
 	Logs(outcomes, logits []float64) []float64
 	// FitLogs is [Calibrator].Fit, and ApplyLogs is Apply, of logarithms instead of outcomes.
-	FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error)
+	FitLogs(by Method, logs []float64, labels target.Target) (*Calibration, error)
 	ApplyLogs(c *Calibration, logs []float64) (outcomes []float64)
 	// FitParts returns FitLogs of some of the rows, which takes less time, or nil if the method has no such way.
-	FitParts(by Method, logs []float64, labels truth.Truth) (fit func(rows []int) *Calibration, err error)
+	FitParts(by Method, logs []float64, labels target.Target) (fit func(rows []int) *Calibration, err error)
 	// Scaled returns logarithms after a calibration, up to a constant for each example. LogLosses returns the first loss of each
 	// example from such logarithms.
 	Scaled(c *Calibration, logs []float64) []float64
-	LogLosses(logs []float64, labels truth.Truth) []float64
+	LogLosses(logs []float64, labels target.Target) []float64
 }
 
 // Targeted is a task that predicts numbers.
 type Targeted interface {
 	Task
 	// LogLikelihoods returns the logarithm of the density at each target, n × targets, or nil if outcomes lack noise.
-	LogLikelihoods(outcomes []float64, targets truth.Truth) []float64
+	LogLikelihoods(outcomes []float64, targets target.Target) []float64
 	// Moments returns the moments of target k of an outcome, in the units of the target.
-	Moments(outcome []float64, k int) gauss.Moments
+	Moments(outcome []float64, k int) regression.Moments
 	// FromMoments returns the outcome with the moments of each target, in the network's units.
-	FromMoments(moments []gauss.Moments) []float64
+	FromMoments(moments []regression.Moments) []float64
 }
 
 // Traits are what the name of a task tells before a network has run.
 type Traits struct {
-	Labels truth.Kind // kind of the labels
+	Labels target.Kind // kind of the labels
 	// Form says that scores have a [Form], and Alone that each of them is one of its own: a label, or class 1 of two.
 	Form, Alone bool
 	// Targets says that a model card describes targets: their units, and their noise if networks do not predict it. The mixture of
@@ -186,15 +186,15 @@ type kind struct {
 // kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
 var kinds = []kind{
 	{"binary", "one score, of class 1 of two, trained with binary cross-entropy",
-		Traits{Labels: truth.Classes, Form: true, Alone: true, Threshold: true}, newBinary},
+		Traits{Labels: target.Classes, Form: true, Alone: true, Threshold: true}, newBinary},
 	{"classes", "a score for each of several classes that exclude each other, trained with cross-entropy",
-		Traits{Labels: truth.Classes, Form: true}, newClasses},
+		Traits{Labels: target.Classes, Form: true}, newClasses},
 	{NextToken, "a score for each word of a vocabulary, for what comes next in a text, by a language model",
-		Traits{Labels: truth.Classes, Form: true, Text: true}, newNextToken},
+		Traits{Labels: target.Classes, Form: true, Text: true}, newNextToken},
 	{"labels", "a score for each of several labels that do not exclude each other, trained with binary cross-entropy",
-		Traits{Labels: truth.Labels, Form: true, Alone: true}, newLabels},
-	{"regression", "means of numbers to predict, or means and variances", Traits{Labels: truth.Numbers, Targets: true}, newRegression},
-	{None, "outputs without a meaning here: only weights are averaged", Traits{Labels: truth.Classes, Form: true}, newNone},
+		Traits{Labels: target.Labels, Form: true, Alone: true}, newLabels},
+	{"regression", "means of numbers to predict, or means and variances", Traits{Labels: target.Numbers, Targets: true}, newRegression},
+	{None, "outputs without a meaning here: only weights are averaged", Traits{Labels: target.Classes, Form: true}, newNone},
 }
 
 // TraitsOf returns the traits of the named task. They are those of classes for an unknown name.
@@ -204,7 +204,7 @@ func TraitsOf(name string) Traits {
 			return k.Traits
 		}
 	}
-	return Traits{Labels: truth.Classes, Form: true}
+	return Traits{Labels: target.Classes, Form: true}
 }
 
 // Names lists the names of the tasks.
@@ -216,9 +216,9 @@ func Names() []string {
 	return names
 }
 
-// Of returns the task for the scores: of several positions where they have an Axis. name is the name in a model card, or "" to
+// New returns the task for the scores: of several positions where they have an Axis. name is the name in a model card, or "" to
 // choose by the scores.
-func Of(name string, s OutputSpec) (Task, error) {
+func New(name string, s OutputSpec) (Task, error) {
 	t, err := ofPosition(name, s)
 	if err != nil || s.Axis == 0 {
 		return t, err
@@ -262,7 +262,7 @@ func (s OutputSpec) LabelWidth(name string) int {
 	s.Axis = 0
 	if t, err := ofPosition(name, s); err == nil && t.About().Classes == 0 {
 		return t.About().Width / perTarget
-	} else if err == nil && TraitsOf(name).Labels == truth.Labels {
+	} else if err == nil && TraitsOf(name).Labels == target.Labels {
 		return s.Count
 	}
 	return 1

@@ -14,13 +14,13 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 func must(t *testing.T, name string, s task.OutputSpec) task.Task {
 	t.Helper()
-	got, err := task.Of(name, s)
+	got, err := task.New(name, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestOf(t *testing.T) {
 		{"", task.OutputSpec{Output: "y"}, "for no task", 0},
 		{"ranking", task.OutputSpec{Output: "y", Count: 3}, "want one of binary, classes", 0},
 	} {
-		got, err := task.Of(tt.name, tt.s)
+		got, err := task.New(tt.name, tt.s)
 		switch {
 		case err != nil:
 			if tt.width > 0 || !strings.Contains(err.Error(), tt.want) {
@@ -184,7 +184,7 @@ func TestValues(t *testing.T) {
 	}
 	// Calibration changes the prediction's uncertainty, not that of the members.
 	flat := func(p []float64) { copy(p, []float64{0.25, 0.25, 0.25, 0.25}) }
-	values = x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, truth.Truth{})
+	values = x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, target.Target{})
 	if values[1] != 0.25 || math.Abs(values[2]-math.Log(4)) > 1e-15 || math.Abs(values[4]-(h-1)) > 1e-15 || !math.IsNaN(values[5]) || !math.IsNaN(values[6]) {
 		t.Errorf("calibrated: %v", values)
 	}
@@ -231,7 +231,7 @@ func TestSummary(t *testing.T) {
 		s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p)}, class(label)), label, nil)
 		all, labels = append(all, p...), append(labels, label)
 	}
-	e, err := task.Evaluate(x, all, truth.Truth{Classes: labels}, task.EvaluateOptions{})
+	e, err := task.Evaluate(x, all, target.Target{Classes: labels}, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestCurvature(t *testing.T) {
 }
 
 func Example() {
-	t, _ := task.Of("", task.OutputSpec{Output: "logits", Count: 3})
+	t, _ := task.New("", task.OutputSpec{Output: "logits", Count: 3})
 	p := make([]float64, t.About().Width)
 	entropy, _ := t.Outcome(p, []float32{2, 0, 1})
 	fmt.Println(t.About().Meaning)
@@ -357,11 +357,11 @@ func TestTell(t *testing.T) {
 
 // Labels choose among the tasks that ambiguous scores may be of. Labels that fit several tasks choose none.
 func TestFromLabels(t *testing.T) {
-	values := func(width int, v ...float64) truth.Truth { return truth.Truth{Values: v, Width: width} }
+	values := func(width int, v ...float64) target.Target { return target.Target{Values: v, Width: width} }
 	for _, tt := range []struct {
 		activation string
 		count      int
-		labels     truth.Truth
+		labels     target.Target
 		want, head string
 	}{
 		{"", 1, values(1, 0, 1, 1), "binary", ""},
@@ -373,7 +373,7 @@ func TestFromLabels(t *testing.T) {
 		{"", 2, values(1, 0, 1, 1), "classes", ""},
 		{"", 2, values(1, 0.2, 7), "regression", ""}, // with a variance head
 		{"", 3, values(3, 1, 1, 0, 0, 0, 0), "labels", ""},
-		{"", 3, values(3, 1, truth.Unknown, 0, 0, 1, 1), "labels", ""},
+		{"", 3, values(3, 1, target.Unknown, 0, 0, 1, 1), "labels", ""},
 		{"", 3, values(3, 1, 0, 0, 0, 1, 0), "", ""}, // one-hot classes, or labels
 		{"", 3, values(3, 1, 0.5, 0), "regression", "none"},
 		{"sigmoid", 3, values(3, 1, 1, 0), "labels", ""},
@@ -391,7 +391,7 @@ func TestFromLabels(t *testing.T) {
 }
 
 // class is what is known of an example of that class.
-func class(c int) truth.Truth { return truth.Truth{Classes: []int{c}} }
+func class(c int) target.Target { return target.Target{Classes: []int{c}} }
 
 // What scores come out of, and how many they are, against every task: what the graph
 // contradicts is refused with the reason, and auto takes what one reason is left for.
@@ -423,7 +423,7 @@ func TestContradictions(t *testing.T) {
 		s := task.OutputSpec{Output: "y", Activation: tt.activation, Count: tt.count, Regression: numbers}
 		taken := 0
 		for name, want := range map[string]string{"binary": tt.binary, "classes": tt.classes, "labels": tt.labels, "regression": tt.regression} {
-			got, err := task.Of(name, s)
+			got, err := task.New(name, s)
 			switch {
 			case want == takes:
 				if err != nil || got.About().Name != name {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Pictured describes rows below their images. Every task is one.
@@ -141,14 +141,14 @@ func (t labels) Tile(values []float64, _ int, names []string) Tile {
 	told, missed, extra := false, 0, 0
 	for _, k := range order {
 		predicted, there := p[k] >= 0.5, known[k] == 1
-		told = told || known[k] != truth.Unknown
+		told = told || known[k] != target.Unknown
 		switch {
 		case predicted && known[k] == 0:
 			extra++
 		case !predicted && there:
 			missed++
 		}
-		if y := known[k]; y != truth.Unknown && predicted != there {
+		if y := known[k]; y != target.Unknown && predicted != there {
 			tile.Wrong, tile.Error = true, max(tile.Error, math.Abs(p[k]-y))
 		}
 		if predicted || there {
@@ -180,7 +180,7 @@ func (t labels) Tile(values []float64, _ int, names []string) Tile {
 }
 
 // Selection implements [Pictured].
-func (t regression) Selection() Selection {
+func (t regressionTask) Selection() Selection {
 	legend := "Mean ± standard deviation of the members' mixture, in the targets' units. The aleatoric part is noise that the members " +
 		"see; the epistemic part is how far they are from each other."
 	if t.targets > 1 {
@@ -200,7 +200,7 @@ func (t regression) Selection() Selection {
 
 // Tile implements [Pictured]. It shows means and standard deviations, and the true values. Rows are ordered in the
 // units of the network, in which targets are comparable.
-func (t regression) Tile(values []float64, _ int, _ []string) Tile {
+func (t regressionTask) Tile(values []float64, _ int, _ []string) Tile {
 	at := func(column, k int) float64 { return values[column*t.targets+k] }
 	var tile Tile
 	var lines []Line
@@ -240,7 +240,7 @@ func (t regression) Tile(values []float64, _ int, _ []string) Tile {
 	case at(5, 0) == at(5, 0):
 		tile.Verdict = "inside the interval"
 	}
-	if tile.Disagreement = math.Sqrt(epistemic); tile.Disagreement < leastApart*math.Sqrt(aleatoric+epistemic) {
+	if tile.Disagreement = math.Sqrt(epistemic); tile.Disagreement < leastShare*math.Sqrt(aleatoric+epistemic) {
 		tile.Disagreement = 0
 	}
 	tile.Uncertainty = tile.Disagreement
@@ -259,7 +259,7 @@ func (t regression) Tile(values []float64, _ int, _ []string) Tile {
 }
 
 // leastApart is the smallest difference of sums that rounding cannot explain, as a fraction of a standard deviation.
-const leastApart = 1e-6
+const leastShare = 1e-6
 
 // short formats a standard deviation with two digits.
 func short(v float64) string {
@@ -286,7 +286,7 @@ func (t several) Selection() Selection {
 // Tile implements [Pictured] for classes. It shows the most frequent predicted classes.
 func (t several) Tile(values []float64, _ int, names []string) Tile {
 	at := func(name string) float64 {
-		for _, want := range []RowOptions{{}, {Truth: true}} {
+		for _, want := range []RowOptions{{}, {Target: true}} {
 			size, place := 0, -1
 			for _, c := range t.Columns(want) {
 				if c.Name == name {

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
-// tokenSums implements [positionSums] for language models. A text has units of chance: see [truth.Text].
+// tokenSums implements [positionSums] for language models. A text has units of chance: see [target.Text].
 type tokenSums struct {
 	columns map[string]int // of the values of a token
 	all     *calibrate.TokenSums
@@ -43,7 +43,7 @@ func (s *tokenSums) add(p position) error {
 }
 
 // unit returns the sums of the unit of one token, or nil for an example that is one unit.
-func (s *tokenSums) unit(of *truth.Text) *calibrate.TokenSums {
+func (s *tokenSums) unit(of *target.Text) *calibrate.TokenSums {
 	if of == nil {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (s *tokenSums) merge(o positionSums) {
 	from := o.(*tokenSums)
 	s.all.Merge(from.all)
 	for k, u := range from.units {
-		s.unit(&truth.Text{Unit: []int{k}}).Merge(u)
+		s.unit(&target.Text{Unit: []int{k}}).Merge(u)
 	}
 }
 
@@ -104,7 +104,7 @@ func (s *tokenSums) parse(b []byte) error {
 		if err != nil {
 			return err
 		}
-		s.unit(&truth.Text{Unit: []int{int(k)}}).Merge(unit)
+		s.unit(&target.Text{Unit: []int{int(k)}}).Merge(unit)
 	}
 	return nil
 }

@@ -7,19 +7,19 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // textOutcomes makes averaged outcomes of n examples of t tokens, and their labels. Tokens of one document share an error,
 // and a document ends within an example.
-func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]float64, labels []truth.Truth) {
+func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]float64, labels []target.Target) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	const document = 3 // examples, and half of one
 	shared := map[int]float64{}
 	for i := range n {
 		sum := make([]float64, of.about.Width)
-		label := truth.Truth{Positions: of.Positions, Text: &truth.Text{}}
+		label := target.Target{Positions: of.Positions, Text: &target.Text{}}
 		for range 2 { // members
 			scores := make([]float32, of.Positions*of.Count)
 			for k := range scores {
@@ -42,7 +42,7 @@ func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]fl
 				class = r.IntN(of.Count)
 			}
 			if i == 2 && p < 2 {
-				class = truth.Unknown
+				class = target.Unknown
 			}
 			label.Classes = append(label.Classes, class)
 			label.Text.Unit = append(label.Text.Unit, (i*of.Positions+p)*2/(of.Positions*(2*document+1)))
@@ -55,7 +55,7 @@ func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]fl
 
 func newText(t *testing.T, positions, words int) several {
 	t.Helper()
-	of, err := Of(NextToken, OutputSpec{Output: "y", Count: words, Axis: -1, Positions: positions, Sides: [3]int{positions}})
+	of, err := New(NextToken, OutputSpec{Output: "y", Count: words, Axis: -1, Positions: positions, Sides: [3]int{positions}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestNextToken(t *testing.T) {
 	characters, unit := 0, map[int][2]float64{}
 	whole, rows := NewEvaluator(of, EvaluateOptions{}), NewEvaluator(of, EvaluateOptions{NoLosses: true})
 	var reading Reading
-	want := RowOptions{Truth: true, Each: true}
+	want := RowOptions{Target: true, Each: true}
 	for i := range outcomes {
 		for p, class := range labels[i].Classes {
 			if class < 0 {
@@ -137,27 +137,27 @@ func TestNextToken(t *testing.T) {
 			t.Fatalf("%d of %d bytes are read as sums", cut, len(reading.Sums))
 		}
 	}
-	if _, err := Of(NextToken, OutputSpec{Output: "y", Count: 5}); err == nil {
+	if _, err := New(NextToken, OutputSpec{Output: "y", Count: 5}); err == nil {
 		t.Error("a language model with one prediction for a text")
 	}
 }
 
-// Intervals cover the truth for tokens that depend on each other: those of a document share an effect. Intervals from single
+// Intervals cover the target for tokens that depend on each other: those of a document share an effect. Intervals from single
 // tokens would not. The paired difference of two models is covered too.
 func TestIntervalsOfDependentTokens(t *testing.T) {
 	t.Parallel()
 	const repeats, documents, examples, tokens, words = 60, 40, 3, 8, 3
 	r := rand.New(rand.NewPCG(7, 7))
 	of := newText(t, tokens, words)
-	// A token has the probability 1/(1+2·exp(−u)) for a normal u with a share of the document. The truth is the mean of
+	// A token has the probability 1/(1+2·exp(−u)) for a normal u with a share of the document. The target is the mean of
 	// −log of it, over 10⁶ draws: its error is a fiftieth of the width of an interval.
 	const shared, own = 0.8, 0.6
 	loss := func(u float64) float64 { return math.Log1p(2 * math.Exp(-u)) }
-	truthA, truthB := 0.0, 0.0
+	targetA, targetB := 0.0, 0.0
 	const draws = 1_000_000
 	for range draws {
 		u := 0.5 + math.Hypot(shared, own)*r.NormFloat64()
-		truthA, truthB = truthA+loss(u)/draws, truthB+loss(0.9*u+0.1)/draws
+		targetA, targetB = targetA+loss(u)/draws, targetB+loss(0.9*u+0.1)/draws
 	}
 	covered, paired, naive := 0, 0, 0
 	for range repeats {
@@ -166,7 +166,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 		for d := range documents {
 			effect := shared * r.NormFloat64()
 			for range 1 + r.IntN(2*examples-1) { // documents differ in length
-				label := truth.Truth{Classes: make([]int, tokens), Positions: tokens, Text: &truth.Text{Unit: make([]int, tokens)}}
+				label := target.Target{Classes: make([]int, tokens), Positions: tokens, Text: &target.Text{Unit: make([]int, tokens)}}
 				scoresA, scoresB := make([]float32, tokens*words), make([]float32, tokens*words)
 				for p := range tokens {
 					u := 0.5 + effect + own*r.NormFloat64()
@@ -186,7 +186,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 			}
 		}
 		e := a.Evaluation()
-		if e.Value("perplexity_low") <= math.Exp(truthA) && math.Exp(truthA) <= e.Value("perplexity_high") {
+		if e.Value("perplexity_low") <= math.Exp(targetA) && math.Exp(targetA) <= e.Value("perplexity_high") {
 			covered++
 		}
 		differences := a.Losses()[0].Values
@@ -194,10 +194,10 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 			differences[i] -= v
 		}
 		d := chance.NewDifference(differences, 0)
-		if d.Low <= truthA-truthB && truthA-truthB <= d.High {
+		if d.Low <= targetA-targetB && targetA-targetB <= d.High {
 			paired++
 		}
-		if half := 1.96 * math.Sqrt(squares/n-sum/n*sum/n) / math.Sqrt(n); math.Abs(sum/n-truthA) < half {
+		if half := 1.96 * math.Sqrt(squares/n-sum/n*sum/n) / math.Sqrt(n); math.Abs(sum/n-targetA) < half {
 			naive++
 		}
 	}

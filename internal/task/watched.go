@@ -55,8 +55,8 @@ func (w Watched) Only(names []string) (some Watched, ok bool) {
 	return some, true
 }
 
-// Of returns the numbers of a row, and its predicted class or −1. The slice is reused.
-func (w Watched) Of(dst, row []float64) (numbers []float64, class int) {
+// Numbers returns the numbers of a row, and its predicted class or −1. The slice is reused.
+func (w Watched) Numbers(dst, row []float64) (numbers []float64, class int) {
 	dst = dst[:0]
 	for _, at := range w.at {
 		dst = append(dst, row[at])

@@ -111,7 +111,7 @@ func bert(raw json.RawMessage) (changes []change, err error) {
 }
 
 // each makes a change of a function that replaces one character.
-func each(f func(rune) []rune) change {
+func mapRunes(f func(rune) []rune) change {
 	return func(p part) (part, error) {
 		out := newPart(len(p.ends))
 		for i, c := range p.characters {
@@ -155,11 +155,11 @@ func lower(r rune) []rune {
 	return one(unicode.ToLower(r))
 }
 
-var lowercase = each(lower)
+var lowercase = mapRunes(lower)
 
 // without removes the characters of a table.
 func without(table *unicode.RangeTable) change {
-	return each(func(r rune) []rune {
+	return mapRunes(func(r rune) []rune {
 		if unicode.Is(table, r) {
 			return nil
 		}
@@ -168,7 +168,7 @@ func without(table *unicode.RangeTable) change {
 }
 
 // cleanText makes white space blank, and removes control characters. Characters without a name stay.
-var cleanText = each(func(r rune) []rune {
+var cleanText = mapRunes(func(r rune) []rune {
 	switch {
 	case r == '\t', r == '\n', r == '\r':
 		return one(' ')
@@ -181,7 +181,7 @@ var cleanText = each(func(r rune) []rune {
 })
 
 // chinese puts spaces around the characters that BERT takes for Chinese.
-var chinese = each(func(r rune) []rune {
+var chinese = mapRunes(func(r rune) []rune {
 	for _, block := range [][2]rune{{0x4e00, 0x9fff}, {0x3400, 0x4dbf}, {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f},
 		{0x2b920, 0x2ceaf}, {0xf900, 0xfaff}, {0x2f800, 0x2fa1f}} {
 		if r >= block[0] && r <= block[1] {

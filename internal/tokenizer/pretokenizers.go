@@ -95,7 +95,7 @@ func byteLevel(raw json.RawMessage) (splits []split, err error) {
 		}
 		splits = append(splits, matches(gpt2, words, true, true))
 	}
-	toBytes := each(func(r rune) (out []rune) {
+	toBytes := mapRunes(func(r rune) (out []rune) {
 		for _, b := range []byte(string(r)) {
 			out = append(out, byteRunes[b])
 		}
@@ -139,25 +139,25 @@ func splitAt(raw json.RawMessage) ([]split, error) {
 		return nil, fmt.Errorf("pre_tokenizer: %w", err)
 	}
 	var of *pattern.Pattern
-	var said string
+	var stated string
 	switch {
 	case p.Pattern.Regex != nil:
 		var err error
-		said = *p.Pattern.Regex
-		if of, err = pattern.Compile(said); err != nil {
+		stated = *p.Pattern.Regex
+		if of, err = pattern.Compile(stated); err != nil {
 			return nil, fmt.Errorf("pre_tokenizer: %w: %w", err, ErrUnsupported)
 		}
 	case p.Pattern.String != nil:
-		said = *p.Pattern.String
-		of = pattern.Literal(said)
+		stated = *p.Pattern.String
+		of = pattern.Literal(stated)
 	default:
 		return nil, errors.New("pre_tokenizer Split without a pattern")
 	}
 	switch p.Behavior {
 	case "Isolated":
-		return []split{matches(said, of, true, true)}, nil
+		return []split{matches(stated, of, true, true)}, nil
 	case "Removed":
-		return []split{matches(said, of, p.Invert, !p.Invert)}, nil
+		return []split{matches(stated, of, p.Invert, !p.Invert)}, nil
 	}
 	return nil, unsupported("pre_tokenizer Split with behavior", p.Behavior)
 }
@@ -192,7 +192,7 @@ func classes(of func(rune) int) split {
 }
 
 // matches splits at the matches of a pattern. It keeps matches, what lies between them, or both.
-func matches(said string, of *pattern.Pattern, keep, gaps bool) split {
+func matches(stated string, of *pattern.Pattern, keep, gaps bool) split {
 	return func(p part, steps *int, next func(part) error) error {
 		err := of.Split(p.characters, steps, func(from, to int, match bool) error {
 			if from == to || match && !keep || !match && !gaps {
@@ -201,7 +201,7 @@ func matches(said string, of *pattern.Pattern, keep, gaps bool) split {
 			return next(p.cut(from, to))
 		})
 		if err == pattern.ErrSteps { // of this pattern, and not of a later one
-			return fmt.Errorf("pre_tokenizer: pattern %q: %w: %w", said, err, ErrUnsupported)
+			return fmt.Errorf("pre_tokenizer: pattern %q: %w: %w", stated, err, ErrUnsupported)
 		}
 		return err
 	}

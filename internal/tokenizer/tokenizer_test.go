@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 )
@@ -52,18 +52,18 @@ func TestTokenizers(t *testing.T) {
 			t.Errorf("%s: a vocabulary of %d, want %d; tokens %s", name, k.Size(), want.Size, diff)
 			continue
 		}
-		var characters, bytes, apart int32
+		var characters, bytes, separate int32
 		for i := range got.IDs {
 			characters, bytes = characters+got.Characters[i], bytes+got.Bytes[i]
 			if last := i+1 == len(got.IDs); !last && characters != want.Ends[i] {
-				apart++
+				separate++
 			}
 		}
 		if int(characters) != utf8.RuneCount(content) || int(bytes) != len(content) {
 			t.Errorf("%s: tokens of %d characters, %d bytes, want %d and %d", name, characters, bytes, utf8.RuneCount(content), len(content))
 		}
-		if name == "level" && apart > 0 {
-			t.Errorf("%s: %d of %d tokens end elsewhere", name, apart, len(got.IDs))
+		if name == "level" && separate > 0 {
+			t.Errorf("%s: %d of %d tokens end elsewhere", name, separate, len(got.IDs))
 		}
 		if diff := cmp.Diff([]string{"Robert Boulter", "Second"}, got.Documents); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -366,9 +366,9 @@ func TestMutatedTokenizers(t *testing.T) {
 	content := read(t, "tokenizers.txt")
 	for _, name := range []string{"gpt2", "llama3", "bert", "level"} {
 		js, r := read(t, name+".json"), rand.New(rand.NewPCG(7, uint64(len(name))))
-		for range promise.Figure(200, 20_000) {
-			changed := promise.Mutate(r, js)
-			promise.Heap(t, len(changed)+20*len(content), func() { checkTokenizer(t, changed, content) })
+		for range reliability.Figure(200, 20_000) {
+			changed := reliability.Mutate(r, js)
+			reliability.Heap(t, len(changed)+20*len(content), func() { checkTokenizer(t, changed, content) })
 		}
 	}
 }
@@ -406,6 +406,6 @@ func FuzzTokenizer(f *testing.F) {
 	f.Add(base(f, object{"pre_tokenizer": splits("(a+)+$")}), []byte("aaaab"))
 	f.Add(base(f, object{"added_tokens": []any{object{"id": 5, "content": "ab", "lstrip": true, "rstrip": true, "single_word": true}}}), []byte("  ab ab"))
 	f.Fuzz(func(t *testing.T, content, text []byte) {
-		promise.Heap(t, len(content)+20*len(text), func() { checkTokenizer(t, content, text) })
+		reliability.Heap(t, len(content)+20*len(text), func() { checkTokenizer(t, content, text) })
 	})
 }

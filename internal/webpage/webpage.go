@@ -42,9 +42,9 @@ type Page struct {
 	Names     []string `json:"names"`
 	Threshold float64  `json:"threshold,omitempty"` // of binary, on the probability of class 1
 	Members   int      `json:"members"`
-	// Calibration, Promise and Preprocessing are sentences.
+	// Calibration, Guarantee and Preprocessing are sentences.
 	Calibration   string         `json:"calibration,omitempty"`
-	Promise       string         `json:"promise,omitempty"`
+	Guarantee     string         `json:"promise,omitempty"`
 	Preprocessing []string       `json:"preprocessing,omitempty"`
 	Network       inputs.Network `json:"network"`
 	// Producer and Runtime are programs with their versions. Module and Assembly are the files of the runtime.

@@ -8,7 +8,7 @@ import (
 )
 
 // Whole parses a whole number within bounds. An error says which: "x": want 1 to 9.
-func Whole(s string, least, most int) (int, error) {
+func Integer(s string, least, most int) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < least || n > most {
 		return 0, fmt.Errorf("%q: want %d to %d", s, least, most)

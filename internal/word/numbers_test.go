@@ -25,11 +25,11 @@ func TestReals(t *testing.T) {
 
 func TestWhole(t *testing.T) {
 	for _, s := range []string{"", "0", "10", "1e0", "0x1", "9223372036854775808", "1.0", "-1"} {
-		if n, err := Whole(s, 1, 9); err == nil || n != 0 || !strings.HasSuffix(err.Error(), ": want 1 to 9") {
+		if n, err := Integer(s, 1, 9); err == nil || n != 0 || !strings.HasSuffix(err.Error(), ": want 1 to 9") {
 			t.Errorf("%q: %d, %v", s, n, err)
 		}
 	}
-	if n, err := Whole("9", 1, 9); n != 9 || err != nil {
+	if n, err := Integer("9", 1, 9); n != 9 || err != nil {
 		t.Error(n, err)
 	}
 }

@@ -77,7 +77,7 @@ func (t *Template) explain(m *matching, states []*state) error {
 // sort adds the tensors of the state_dict that are not in the graph to the recipe, as far as they need not be there. It
 // returns the others.
 func (t *Template) sort(m *matching, r *Recipe, states []*state) (lacking []*statefile.Tensor, err error) {
-	said, err := parsePatterns(t.Unused)
+	stated, err := parsePatterns(t.Unused)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (t *Template) sort(m *matching, r *Recipe, states []*state) (lacking []*sta
 		}
 		of := m.twin(x)
 		switch {
-		case said.match(x):
+		case stated.match(x):
 			lacking = append(lacking, x) // unless the graph shows that it is used
 		case of != nil && (!copies[x] || alike(x, of, states)):
 			r.Aliases[x.Short] = of.Short
@@ -507,12 +507,12 @@ func (e *UnusedError) Error() string { return e.Err.Error() }
 func (e *UnusedError) Unwrap() error { return e.Err }
 
 // missing decides about the tensors that are not in the graph. It fails if the graph was computed from one of them, or if
-// nothing tells and the user has not said that they are unused.
+// nothing tells and the user has not stated that they are unused.
 func (t *Template) missing(m *matching, r *Recipe, lacking []*statefile.Tensor, left []*onnxio.Tensor, states []*state) error {
 	if len(lacking) == 0 {
 		return nil
 	}
-	said, err := t.unused()
+	stated, err := t.unused()
 	if err != nil {
 		return err
 	}
@@ -521,7 +521,7 @@ func (t *Template) missing(m *matching, r *Recipe, lacking []*statefile.Tensor, 
 			return t.used(u)
 		}
 	}
-	unsaid := slices.DeleteFunc(slices.Clone(lacking), said.match)
+	unsaid := slices.DeleteFunc(slices.Clone(lacking), stated.match)
 	array := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return into.Len() > 1 })
 	weight := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return !plain(t.model, into) })
 	scalar := func(x *statefile.Tensor) bool { return x.Len() == 1 }
@@ -532,7 +532,7 @@ func (t *Template) missing(m *matching, r *Recipe, lacking []*statefile.Tensor, 
 		unsaid = nil
 	}
 	for _, x := range lacking {
-		if said.match(x) {
+		if stated.match(x) {
 			r.Unused = append(r.Unused, x.Short)
 		}
 	}

@@ -256,7 +256,7 @@ func (diffs differences) error(ref, m *onnxio.Model) error {
 		hint.WriteString(cause + "\n")
 	}
 	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with %s",
-		setting.Line(setting.Inspect.Of(ref.Path, m.Path)))
+		setting.Line(setting.Inspect.WithFiles(ref.Path, m.Path)))
 	for _, d := range diffs[1:min(len(diffs), maxDifferences)] {
 		if d.Tensor != "" {
 			fmt.Fprintf(&hint, "\nalso tensor %q: %s", d.Tensor, d.What)

@@ -210,16 +210,16 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 
 // checkUnused fails for a pattern of names that no state_dict has.
 func (t *Template) checkUnused(states []*state) error {
-	said, err := parsePatterns(t.Unused)
+	stated, err := parsePatterns(t.Unused)
 	if err != nil {
 		return err
 	}
-	for i, of := range said {
+	for i, of := range stated {
 		if !slices.ContainsFunc(states, func(s *state) bool {
 			return slices.ContainsFunc(s.dict.All(), func(x *statefile.Tensor) bool { return matches(of, x) })
 		}) {
 			return &UnusedError{fmt.Errorf("%s: no checkpoint has a tensor of this name", setting.Unused.With(quote(t.Unused[i:i+1]))),
-				setting.Line(setting.Inspect.Of(states[0].file.Path)) + " lists the tensors"}
+				setting.Line(setting.Inspect.WithFiles(states[0].file.Path)) + " lists the tensors"}
 		}
 	}
 	return nil
@@ -227,13 +227,13 @@ func (t *Template) checkUnused(states []*state) error {
 
 // checkNotFilled fails for a pattern of [Template.Unused] that matches a tensor which the graph has.
 func (t *Template) checkNotFilled(states []*state) error {
-	said, err := parsePatterns(t.Unused)
+	stated, err := parsePatterns(t.Unused)
 	if err != nil {
 		return err
 	}
 	for _, s := range t.recipe.Tensors {
 		x := states[0].byName[s.from()]
-		for i, of := range said {
+		for i, of := range stated {
 			if x != nil && matches(of, x) {
 				return &UnusedError{fmt.Errorf("%s: the graph %s has tensor %q, so the network uses it",
 					setting.Unused.With(quote(t.Unused[i:i+1])), t.recipe.Template, x.Name),
@@ -545,7 +545,7 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 	for _, name := range slices.Concat(t.recipe.Unused, t.recipe.Copies) {
 		unused[name] = true
 	}
-	said, err := t.unused()
+	stated, err := t.unused()
 	if err != nil {
 		return err
 	}
@@ -556,7 +556,7 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 		switch {
 		case known[x.Short] || unused[x.Short]:
 			continue
-		case said.match(x):
+		case stated.match(x):
 			t.recipe.Unused = append(t.recipe.Unused, x.Short)
 			continue
 		case alias && s.byName[of] != nil && !equal(x, s.byName[of]):

@@ -136,7 +136,7 @@ func TestGeometryGolden(t *testing.T) {
 	}
 }
 
-// Where an iterate is said to be from the deviations is where its weights are, in
+// Where an iterate is reported to be from the deviations is where its weights are, in
 // whatever way the deviations are kept, and over many blocks.
 func TestPositionsAreProjections(t *testing.T) {
 	t.Parallel()

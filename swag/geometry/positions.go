@@ -45,7 +45,7 @@ func (g *Geometry) Positions() []Position {
 // Deviations from a given mean are d_n = θ_n − θ_SWA.
 //
 // Deviations from the final mean are columns of ΔV, where Δ holds the deviations of all models and V has orthonormal
-// columns. Apart from what the K directions leave out, Δ = ΔVVᵀ, so a is a row of V.
+// columns. Besides what the K directions leave out, Δ = ΔVVᵀ, so a is a row of V.
 func (g *Geometry) combinations() [][]float64 {
 	o := g.p.Options
 	if o.Deviations == swag.Final {

@@ -184,7 +184,7 @@ func TestHealthSpectrum(t *testing.T) {
 		t.Errorf("walk: %.4f dimensions, want 2.5", h.Dimensions)
 	}
 	h = health(realised(t, n, autoregression(0)))
-	// n points that are equally far apart span n−1 equal axes.
+	// n points that are at equal distances span n−1 equal axes.
 	if math.Abs(h.Dimensions-(n-1)) > 1e-3 || math.Abs(h.LowRank-float64(n)/(n-1)) > 1e-6 {
 		t.Errorf("independent: %.4f dimensions, low-rank part %.6f of the diagonal's", h.Dimensions, h.LowRank)
 	}
@@ -208,7 +208,7 @@ func ar1(r *rand.Rand, n, p int, phi float64) [][]float32 {
 	return theta
 }
 
-// Trajectories with nothing wrong: no checkpoint is called apart, misplaced or on
+// Trajectories with nothing wrong: no checkpoint is called an outlier, misplaced or on
 // the way, no step slow, and no set one of several runs, in more than one of twenty.
 func TestHealthFalseAlarms(t *testing.T) {
 	const runs = 60
@@ -227,11 +227,11 @@ func TestHealthFalseAlarms(t *testing.T) {
 				t.Run(fmt.Sprintf("p %d T %d φ %v", p, n, phi), func(t *testing.T) {
 					t.Parallel()
 					var effective float64
-					var apart, order, early, slow, drift, several int
+					var distance, order, early, slow, drift, several int
 					for _, theta := range walks {
 						h := NewHealth(swag.Trajectory{Iterates: theta})
 						effective += h.Effective / float64(runs)
-						apart += one(len(h.Outliers) > 0)
+						distance += one(len(h.Outliers) > 0)
 						order += one(len(h.Order) > 0)
 						early += one(h.Start > 0)
 						slow += one(h.falls())
@@ -239,11 +239,11 @@ func TestHealthFalseAlarms(t *testing.T) {
 						drift += one(n >= 8 && h.Drift > mostDrift)
 					}
 					t.Logf("p %3d T %3d φ %.2f: n_eff %5.1f; of %d: apart %d, order %d, start %d, slowing %d, drift %d, different runs %d",
-						p, n, phi, effective, runs, apart, order, early, slow, drift, several)
+						p, n, phi, effective, runs, distance, order, early, slow, drift, several)
 					if phi > 0.9 || p == 5 {
 						drift = 0 // walks, and correlated iterates in few directions, may well drift
 					}
-					for what, alarms := range map[string]int{"apart": apart, "order": order, "start": early, "slowing": slow, "drift": drift, "different runs": several} {
+					for what, alarms := range map[string]int{"apart": distance, "order": order, "start": early, "slowing": slow, "drift": drift, "different runs": several} {
 						if 20*alarms > runs {
 							t.Errorf("p %d, T %d, φ %v: %d false alarms of %d: %s", p, n, phi, alarms, runs, what)
 						}

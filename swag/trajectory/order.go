@@ -39,18 +39,18 @@ func reorder(sq [][]float64, given []int) (outliers, order, misplaced []int) {
 	return outliers, path, misplaced
 }
 
-// smooth reports whether the path leads somewhere. The median squared distance of iterates four apart must be more
-// than 1.4 times that of iterates two apart. The ratio is 2 for a random walk, 4 for a straight line, and 1 for noise
+// smooth reports whether the path leads somewhere. The median squared distance of iterates at distance four must be more
+// than 1.4 times that of iterates at distance two. The ratio is 2 for a random walk, 4 for a straight line, and 1 for noise
 // around a slow motion. The search for a short path uses neither distance.
 func smooth(sq [][]float64, path []int) bool {
-	apart := func(k int) float64 {
+	distance := func(k int) float64 {
 		var distances []float64
 		for i := range len(path) - k {
 			distances = append(distances, sq[path[i]][path[i+k]])
 		}
 		return median(distances)
 	}
-	return apart(4) > 1.4*apart(2)
+	return distance(4) > 1.4*distance(2)
 }
 
 // directions returns the number of directions in which a path's steps go. It is the inverse of the mean squared

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // Pieces of pickles, as Python's pickler writes them.
@@ -119,10 +119,10 @@ func wantRefused(t *testing.T, what string, data []byte, words ...string) {
 	}
 }
 
-// within checks what f allocates against the promise for a file of this size.
+// within checks what f allocates against the guarantee for a file of this size.
 func within(t *testing.T, what string, size int, f func()) {
 	t.Helper()
-	t.Run(what, func(t *testing.T) { promise.Heap(t, size, f) })
+	t.Run(what, func(t *testing.T) { reliability.Heap(t, size, f) })
 }
 
 // The assembled files are what the attacks below differ from in one thing.
@@ -518,7 +518,7 @@ func TestAttackTruncated(t *testing.T) {
 		data := read(t, name)
 		for n := 0; n < len(data); n += 1 + len(data)/4000*6 {
 			var err error
-			promise.Heap(t, n, func() { err = use(data[:n:n]) })
+			reliability.Heap(t, n, func() { err = use(data[:n:n]) })
 			if err == nil || !strings.HasPrefix(err.Error(), "f.pt: ") {
 				t.Errorf("%s cut to %d of %d bytes: %v", name, n, len(data), err)
 			}
@@ -540,7 +540,7 @@ func TestAttackFlippedBits(t *testing.T) {
 			i, bit := rng.IntN(len(data)), byte(1)<<rng.IntN(8)
 			data[i] ^= bit
 			var err error
-			promise.Heap(t, len(data), func() { err = use(data) })
+			reliability.Heap(t, len(data), func() { err = use(data) })
 			if err != nil && !strings.HasPrefix(err.Error(), "f.pt: ") {
 				t.Errorf("%s, bit %d of byte %d: %v", name, bit, i, err)
 			}

@@ -25,7 +25,7 @@ func listed(shape string, boxes ...string) string {
 }
 
 // at is an entry of the storage data: where the part of a tensor at an offset is.
-func at(tensor, offset, file, from, length string) string {
+func tensorAt(tensor, offset, file, from, length string) string {
 	return object("MetadataIndex", str("fqn"), str(tensor), str("offset"), offset, str("index"), num(0)) +
 		object("_StorageInfo", str("relative_path"), file, str("offset"), from, str("length"), length)
 }
@@ -39,7 +39,7 @@ func goodFolder() assembled {
 	n := num(int64(len(zipped(weight))))
 	return assembled{
 		str("w") + listed(size(4), box(size(0), size(2)), box(size(2), size(2))),
-		at("w", size(0), part0, num(0), n) + at("w", size(2), part1, num(0), n),
+		tensorAt("w", size(0), part0, num(0), n) + tensorAt("w", size(2), part1, num(0), n),
 		"}",
 	}
 }
@@ -88,7 +88,7 @@ func TestAttackDistributed(t *testing.T) {
 	change := func(f func(a *assembled)) assembled { a := goodFolder(); f(&a); return a }
 	file := func(s string) assembled {
 		return change(func(a *assembled) {
-			a.places = at("w", size(0), str(s), num(0), length) + at("w", size(2), part1, num(0), length)
+			a.places = tensorAt("w", size(0), str(s), num(0), length) + tensorAt("w", size(2), part1, num(0), length)
 		})
 	}
 	boxes := func(shape string, b ...string) assembled {
@@ -96,13 +96,13 @@ func TestAttackDistributed(t *testing.T) {
 	}
 	from := func(from, length string) assembled {
 		return change(func(a *assembled) {
-			a.places = at("w", size(0), part0, from, length) + at("w", size(2), part1, num(0), num(n))
+			a.places = tensorAt("w", size(0), part0, from, length) + tensorAt("w", size(2), part1, num(0), num(n))
 		})
 	}
 	two := func(planner string) assembled {
 		return change(func(a *assembled) {
 			a.tensors = str("w") + listed(size(2), box(size(0), size(2))) + str("v") + listed(size(2), box(size(0), size(2)))
-			a.places = at("w", size(0), part0, num(0), length) + at("v", size(0), part1, num(0), length)
+			a.places = tensorAt("w", size(0), part0, num(0), length) + tensorAt("v", size(0), part1, num(0), length)
 			a.planner = planner
 		})
 	}
@@ -127,11 +127,11 @@ func TestAttackDistributed(t *testing.T) {
 		{"a place twice", boxes(size(4), box(size(0), size(2)), box(size(0), size(2))), "share bytes"},
 		{"places that overlap", change(func(a *assembled) {
 			a.tensors = str("w") + listed(size(3), box(size(0), size(2)), box(size(1), size(2)))
-			a.places = at("w", size(0), part0, num(0), length) + at("w", size(1), part1, num(0), length)
+			a.places = tensorAt("w", size(0), part0, num(0), length) + tensorAt("w", size(1), part1, num(0), length)
 		}), "share elements"},
 		{"a gap", change(func(a *assembled) {
 			a.tensors = str("w") + listed(size(5), box(size(0), size(2)), box(size(3), size(2)))
-			a.places = at("w", size(0), part0, num(0), length) + at("w", size(3), part1, num(0), length)
+			a.places = tensorAt("w", size(0), part0, num(0), length) + tensorAt("w", size(3), part1, num(0), length)
 		}), "its parts have 4 elements, want 5"},
 		{"a part without a place", boxes(size(6), box(size(0), size(2)), box(size(2), size(2)), box(size(4), size(2))), "3 parts, and the places of 2"},
 		{"a place without a part", boxes(size(4), box(size(0), size(2))), "1 parts, and the places of 2"},
@@ -145,7 +145,7 @@ func TestAttackDistributed(t *testing.T) {
 		{"a start before the file", from(num(-1), length), "truncated"},
 		{"nothing of a file", from(num(0), num(0)), "not a readable zip file"},
 		{"one part for two", change(func(a *assembled) {
-			a.places = at("w", size(0), part0, num(0), length) + at("w", size(2), part0, num(0), length)
+			a.places = tensorAt("w", size(0), part0, num(0), length) + tensorAt("w", size(2), part0, num(0), length)
 		}), "its parts share bytes"},
 		{"code", assembled{goodFolder().tensors, goodFolder().places, code}, "want a dict"},
 		{"code as a shape", boxes(code, box(size(0), size(2)), box(size(2), size(2))), outside},

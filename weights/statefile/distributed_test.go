@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // A distributed checkpoint of one process and of four has the tensors of the file that torch.save has written: names, shapes,
@@ -203,6 +203,6 @@ func FuzzDistributed(f *testing.F) {
 				}
 			}
 		}
-		promise.Heap(t, len(data)+files, read)
+		reliability.Heap(t, len(data)+files, read)
 	})
 }

@@ -74,12 +74,12 @@ var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "p
 // IsFolder reports whether the folder is one checkpoint, as Hugging Face's Trainer writes them, rather than a folder
 // of several checkpoints.
 func IsFolder(dir string) bool {
-	_, _, err := whole(dir)
+	_, _, err := joinShards(dir)
 	return err == nil
 }
 
 // whole returns the file in dir that holds the weights or lists their files, and its format if no content tells it.
-func whole(dir string) (string, *format, error) {
+func joinShards(dir string) (string, *format, error) {
 	for _, of := range formats {
 		if of.in != nil && of.in(dir) != "" {
 			return of.in(dir), of, nil
@@ -94,7 +94,7 @@ func whole(dir string) (string, *format, error) {
 		}
 	}
 	entries, _ := os.ReadDir(dir)
-	ending := func(suffix string) (names []string) {
+	suffix := func(suffix string) (names []string) {
 		for _, e := range entries {
 			if strings.HasSuffix(e.Name(), suffix) {
 				names = append(names, e.Name())
@@ -102,11 +102,11 @@ func whole(dir string) (string, *format, error) {
 		}
 		return names
 	}
-	if found := ending("mp_rank_00_model_states.pt"); len(found) == 1 && len(ending("_model_states.pt")) == 1 &&
+	if found := suffix("mp_rank_00_model_states.pt"); len(found) == 1 && len(suffix("_model_states.pt")) == 1 &&
 		found[0] == "mp_rank_00_model_states.pt" {
 		return filepath.Join(dir, found[0]), nil, nil // of DeepSpeed up to stage 2, without parallel parts of the network
 	}
-	if found := ending(indexSuffix); len(found) == 1 {
+	if found := suffix(indexSuffix); len(found) == 1 {
 		return filepath.Join(dir, found[0]), nil, nil
 	}
 	e := &Error{
@@ -114,10 +114,10 @@ func whole(dir string) (string, *format, error) {
 		What: "a folder without model.safetensors, adapter_model.safetensors, pytorch_model.bin or an *" +
 			indexSuffix + ", want a checkpoint",
 	}
-	if len(ending(".distcp")) > 0 {
+	if len(suffix(".distcp")) > 0 {
 		e.What = "a distributed checkpoint without .metadata: PyTorch writes that file last, so the checkpoint is not complete"
 		e.Hint = "take another checkpoint, or copy the whole folder again: names that begin with a point are easily left out"
-	} else if parts := ending("_model_states.pt"); slices.Contains(ending(".py"), "zero_to_fp32.py") || len(parts) > 0 {
+	} else if parts := suffix("_model_states.pt"); slices.Contains(suffix(".py"), "zero_to_fp32.py") || len(parts) > 0 {
 		e.What = "a checkpoint of DeepSpeed's ZeRO, or of one split among GPUs: in parts, want one file"
 		e.Hint = zeroHint
 	}
@@ -129,7 +129,7 @@ const zeroHint = "DeepSpeed writes the script zero_to_fp32.py beside the folders
 	"makes one checkpoint, the folder NEW, of the step that the file latest names"
 
 func (f *File) openFolder(dir string) error {
-	path, of, err := whole(dir)
+	path, of, err := joinShards(dir)
 	if err != nil {
 		return err
 	}

@@ -130,8 +130,8 @@ func (m *machine) push(v any) {
 	}
 }
 
-// floor is the height below which the current operation must not reach.
-func (m *machine) floor() int {
+// frameStart is the height below which the current operation must not reach.
+func (m *machine) frameStart() int {
 	if len(m.marks) == 0 {
 		return 0
 	}
@@ -149,7 +149,7 @@ func (m *machine) pop() any {
 // popN removes and returns the n values on top of the stack. They are valid until the next push.
 func (m *machine) popN(n int) []any {
 	from := len(m.stack) - n
-	if from < m.floor() {
+	if from < m.frameStart() {
 		m.fail("the stack is empty")
 		return nil
 	}
@@ -164,13 +164,13 @@ func (m *machine) popMark() []any {
 		m.fail("no mark on the stack")
 		return nil
 	}
-	v := m.popN(len(m.stack) - m.floor())
+	v := m.popN(len(m.stack) - m.frameStart())
 	m.marks = m.marks[:len(m.marks)-1]
 	return v
 }
 
 func (m *machine) top() any {
-	if len(m.stack) <= m.floor() {
+	if len(m.stack) <= m.frameStart() {
 		m.fail("the stack is empty")
 		return nil
 	}

@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Damaged listings are errors, or say what they said before.
+// Damaged listings are errors, or say the same as before.
 func TestDamaged(t *testing.T) {
 	h, rows := sample(600)
 	path := write(t, h, rows)

@@ -15,7 +15,7 @@ type reading struct {
 
 var (
 	asText       = reading{"as text", func(name string) string { return name }}
-	wholeNumbers = reading{"by whole numbers", whole}
+	wholeNumbers = reading{"by whole numbers", fullName}
 	decimals     = reading{"by decimal and negative numbers", decimal}
 )
 
@@ -58,7 +58,7 @@ func run(name string, at int) int {
 }
 
 // whole returns the key for whole numbers. A number stands where its first digit would stand among other characters.
-func whole(name string) string {
+func fullName(name string) string {
 	var key []byte
 	for at := 0; at < len(name); {
 		if !isDigit(name[at]) {
@@ -99,7 +99,7 @@ func decimal(name string) string {
 					last = run(name, last+1)
 				}
 				key = append(key, '0', 1)
-				key = append(key, whole(name[at:last])...)
+				key = append(key, fullName(name[at:last])...)
 				at = last
 				continue
 			}

@@ -80,7 +80,7 @@ func ofTable(path, column string, of keys.Examples) (func(i int, name string) st
 	}
 	groups := columns[column].Texts
 	return func(i int, name string) string {
-		if row, ok := rows.Of(i, name); ok {
+		if row, ok := rows.Row(i, name); ok {
 			return groups[row]
 		}
 		return ""

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/dataset/keys"
 )
 
@@ -121,7 +121,7 @@ func FuzzParse(f *testing.F) {
 			}
 			how = path + ":" + column
 		}
-		promise.Heap(t, 25*len(content), func() {
+		reliability.Heap(t, 25*len(content), func() {
 			group, err := Parse(how, keys.Examples{Len: examples, Name: func(int) string { return name }})
 			for i := 0; err == nil && i < examples; i++ {
 				group(i, name)

@@ -165,7 +165,7 @@ func (m *matching) read(names []string) []string {
 // count returns the number of examples that have a row.
 func (m *matching) count(r *Rows) (n int) {
 	for i := range m.of.Len {
-		if _, ok := r.Of(i, m.of.Name(i)); ok {
+		if _, ok := r.Row(i, m.of.Name(i)); ok {
 			n++
 		}
 	}
@@ -176,8 +176,8 @@ func (m *matching) count(r *Rows) (n int) {
 func (m *matching) same(a, b *Rows) bool {
 	for i := range m.of.Len {
 		name := m.of.Name(i)
-		first, _ := a.Of(i, name)
-		second, _ := b.Of(i, name)
+		first, _ := a.Row(i, name)
+		second, _ := b.Row(i, name)
 		if m.values[first] != m.values[second] {
 			return false
 		}
@@ -253,8 +253,8 @@ func namesRows(texts []string) bool {
 	return len(texts) > 1 && !inOrder
 }
 
-// Of returns the row of example i with a name.
-func (r *Rows) Of(i int, name string) (row int, ok bool) {
+// Row returns the row of example i with a name.
+func (r *Rows) Row(i int, name string) (row int, ok bool) {
 	if r.column == "" || r.isData(name) && i < r.n {
 		return i, true
 	}
@@ -262,7 +262,7 @@ func (r *Rows) Of(i int, name string) (row int, ok bool) {
 }
 
 func (r *Rows) has(i int, name string) bool {
-	_, ok := r.Of(i, name)
+	_, ok := r.Row(i, name)
 	return ok
 }
 

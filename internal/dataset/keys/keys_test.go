@@ -54,7 +54,7 @@ func TestMatch(t *testing.T) {
 		if err == nil {
 			got = ""
 			for i, name := range names {
-				row, ok := rows.Of(i, name)
+				row, ok := rows.Row(i, name)
 				if !ok {
 					t.Errorf("%s: no row for %s", tt.name, name)
 				}

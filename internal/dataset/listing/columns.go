@@ -36,14 +36,14 @@ func IsPathColumn(name string) bool {
 func (c Columns) Find(names []string, several bool) (path int, labels, others []int, err error) {
 	path, labels = pathOf(names), labelsOf(names, several)
 	if c.Path != "" {
-		if path, err = said(names, c.Path); err != nil {
+		if path, err = columnIndex(names, c.Path); err != nil {
 			return -1, nil, nil, err
 		}
 	}
 	if c.Labels != nil {
 		labels = nil
 		for _, name := range c.Labels {
-			i, err := said(names, name)
+			i, err := columnIndex(names, name)
 			if err != nil {
 				return -1, nil, nil, err
 			}
@@ -71,8 +71,8 @@ func (c Columns) Find(names []string, several bool) (path int, labels, others []
 	return path, labels, others, nil
 }
 
-// said returns the column that the user named.
-func said(names []string, name string) (int, error) {
+// columnIndex returns the column that the user named.
+func columnIndex(names []string, name string) (int, error) {
 	i := slices.Index(names, name)
 	if i < 0 {
 		i = slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, name) })

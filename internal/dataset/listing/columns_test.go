@@ -9,12 +9,12 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 func TestFindColumns(t *testing.T) {
 	for head, tt := range map[string]struct {
-		said    Columns
+		printed Columns
 		several bool
 		want    string // path|labels|others
 	}{
@@ -35,7 +35,7 @@ func TestFindColumns(t *testing.T) {
 		"x,y,r":                        {Columns{Labels: []string{"x", "y"}}, false, "2 columns of labels, want one"},
 	} {
 		names := strings.Split(head, ",")
-		path, labels, others, err := tt.said.Find(names, tt.several)
+		path, labels, others, err := tt.printed.Find(names, tt.several)
 		pick := func(at []int) string {
 			var out []string
 			for _, i := range at {
@@ -95,7 +95,7 @@ func TestForeignLists(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		l, err := Read([]string{path}, Options{Truth: truth.Classes, Columns: tt.named})
+		l, err := Read([]string{path}, Options{Target: target.Classes, Columns: tt.named})
 		var got []string
 		if err != nil {
 			got = []string{err.Error()}

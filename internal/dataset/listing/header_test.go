@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/names"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // A list whose header is name,y has the paths and the labels in these columns.
@@ -33,7 +33,7 @@ func TestBareHeader(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		labels, _, err := l.Truth(truth.Classes, names.Reading{})
+		labels, _, err := l.Target(target.Classes, names.Reading{})
 		if got := fmt.Sprint(labels.Classes); err != nil || got != want {
 			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
 		}

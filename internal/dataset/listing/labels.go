@@ -9,18 +9,18 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/names"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
-// Truth returns the true values of the examples, and how names of classes became numbers.
-func (l *Listing) Truth(kind truth.Kind, classes names.Reading) (t truth.Truth, found *names.Resolved, err error) {
+// Target returns the true values of the examples, and how names of classes became numbers.
+func (l *Listing) Target(kind target.Kind, classes names.Reading) (t target.Target, found *names.Resolved, err error) {
 	found = &names.Resolved{Names: classes.Known}
-	if kind != truth.Numbers {
+	if kind != target.Numbers {
 		if err := l.dropMissing(kind, classes); err != nil {
 			return t, found, fmt.Errorf("%s: %w", l.inputs[0].Path, err)
 		}
 	}
-	if kind == truth.Classes {
+	if kind == target.Classes {
 		t.Classes, found, err = l.classes(classes)
 	} else {
 		t, err = l.rows(kind)
@@ -29,12 +29,12 @@ func (l *Listing) Truth(kind truth.Kind, classes names.Reading) (t truth.Truth, 
 }
 
 // rows converts the labels from text to rows of numbers. The result is empty if no example has a label.
-func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
+func (l *Listing) rows(kind target.Kind) (t target.Target, err error) {
 	some, err := l.labelled()
 	if err != nil || !some || !slices.ContainsFunc(l.labels, func(v label) bool { return !v.folder }) {
 		return t, err // folder names are not numbers
 	}
-	var signs truth.Signs
+	var signs target.Signs
 	parsed := make([][]float64, len(l.labels))
 	for _, e := range l.examples {
 		if e.label < 0 || parsed[e.label] != nil {
@@ -45,19 +45,19 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 			err = fmt.Errorf("%d labels, and others have %d", len(row), t.Width)
 		}
 		if err != nil {
-			return truth.Truth{}, fmt.Errorf("%s: %w", e.Path(), err)
+			return target.Target{}, fmt.Errorf("%s: %w", e.Path(), err)
 		}
 		parsed[e.label], t.Width = row, len(row)
 		for _, v := range row {
 			signs.Add(v)
 		}
 	}
-	if err := signs.Err(); err != nil && kind == truth.Labels {
-		return truth.Truth{}, fmt.Errorf("%s: %w", l.inputs[0].Path, err)
+	if err := signs.Err(); err != nil && kind == target.Labels {
+		return target.Target{}, fmt.Errorf("%s: %w", l.inputs[0].Path, err)
 	}
 	for _, e := range l.examples {
-		none := float64(truth.Unknown)
-		if kind == truth.Numbers {
+		none := float64(target.Unknown)
+		if kind == target.Numbers {
 			none = math.NaN()
 		}
 		row := slices.Repeat([]float64{none}, t.Width)
@@ -70,14 +70,14 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 }
 
 // parseRow parses the labels of an example, which are separated by spaces or commas.
-func parseRow(kind truth.Kind, l label) (row []float64, err error) {
+func parseRow(kind target.Kind, l label) (row []float64, err error) {
 	if l.folder {
 		return nil, fmt.Errorf("folder %q, want labels in a list or an array, not in folders' names", l.text)
 	}
 	for _, text := range strings.FieldsFunc(l.text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
 		v, err := strconv.ParseFloat(text, 64)
-		if kind == truth.Labels && (text == unknown || names.Missing(text)) {
-			v, err = truth.Unknown, nil
+		if kind == target.Labels && (text == unknown || names.Missing(text)) {
+			v, err = target.Unknown, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("label %d is %.40q, want a number", len(row), text)
@@ -121,8 +121,8 @@ func (l *Listing) noLabel(i, has int) error {
 
 // dropMissing takes away labels that stand for none: numbers such as −1, and NaN if all others are numbers. So pandas writes an empty
 // cell.
-func (l *Listing) dropMissing(kind truth.Kind, classes names.Reading) error {
-	var signs truth.Signs
+func (l *Listing) dropMissing(kind target.Kind, classes names.Reading) error {
+	var signs target.Signs
 	var missing, empty []int
 	numbers := true // all labels are, but for empty cells
 	for k, v := range l.labels {
@@ -138,7 +138,7 @@ func (l *Listing) dropMissing(kind truth.Kind, classes names.Reading) error {
 			numbers = false
 			signs.Add(0)
 		default:
-			if signs.Add(number); kind == truth.Classes && truth.NoClass(number) {
+			if signs.Add(number); kind == target.Classes && target.NoClass(number) {
 				missing = append(missing, k)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 func TestSplitSpace(t *testing.T) {
@@ -53,7 +53,7 @@ func FuzzList(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte, ext string) {
-		promise.Heap(t, len(b), func() {
+		reliability.Heap(t, len(b), func() {
 			parseList(bytes.NewReader(b), ext, newListing(true, false).headOf, func(path, label string) {
 				if path == "" || len(path)+len(label) > maxLine || strings.ContainsRune(path, 0) {
 					t.Fatalf("path %q, label %q", path, label)

@@ -29,13 +29,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/names"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Options says how [Read] reads its inputs.
 type Options struct {
-	// Truth is the kind of the labels.
-	Truth truth.Kind
+	// Target is the kind of the labels.
+	Target target.Kind
 	// Classes says how class folders, lists and tars name classes.
 	Classes names.Reading
 	// Targets says which columns of a list are the labels, if there are several.
@@ -99,7 +99,7 @@ func newListing(strict, unlabelled bool) *Listing {
 
 func (o Options) newListing() *Listing {
 	l := newListing(o.Classes.Known == nil && o.Classes.As != names.Numbers, o.Unlabelled)
-	l.several, l.targets, l.columns, l.places.order = o.Truth != truth.Classes, o.Targets, o.Columns, o.Order
+	l.several, l.targets, l.columns, l.places.order = o.Target != target.Classes, o.Targets, o.Columns, o.Order
 	l.byNumber = o.Classes.As == names.Numbers
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)

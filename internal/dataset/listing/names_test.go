@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 func TestReadClassNames(t *testing.T) {
@@ -77,5 +77,5 @@ func TestReadClassNames(t *testing.T) {
 func FuzzClassNames(f *testing.F) {
 	f.Add([]byte(`{"id2label": {"0": "cat"}}`))
 	f.Add([]byte("cat\ndog\n"))
-	f.Fuzz(func(t *testing.T, b []byte) { promise.Heap(t, len(b), func() { parseClassNames(b) }) })
+	f.Fuzz(func(t *testing.T, b []byte) { reliability.Heap(t, len(b), func() { parseClassNames(b) }) })
 }

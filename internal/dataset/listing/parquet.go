@@ -12,8 +12,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/names"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // HasPictures reports whether the file at path is a Parquet file with pictures in it.
@@ -113,7 +113,7 @@ func (l *Listing) parquetLabels(p *table.Pictures) ([]string, error) {
 		if out[i], err = joined(cells); err != nil {
 			return nil, fmt.Errorf("%s: row %d: %w", p.Path, i, err)
 		}
-		if n, err := strconv.Atoi(strings.TrimSpace(out[i])); known != nil && err == nil && truth.NoClass(float64(n)) {
+		if n, err := strconv.Atoi(strings.TrimSpace(out[i])); known != nil && err == nil && target.NoClass(float64(n)) {
 			out[i] = "" // datasets without labels
 			continue
 		}

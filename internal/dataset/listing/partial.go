@@ -6,7 +6,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/names"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Partial is an existing listing with only some rows in memory.
@@ -22,7 +22,7 @@ type Partial struct {
 	first    int   // index of the first loaded row
 	rows     []int // indices of the loaded rows if they are not consecutive
 	examples []Example
-	labels   truth.Truth
+	labels   target.Target
 }
 
 // OpenPartial opens the listing at path without reading its rows. It returns nil if the classes are known only after
@@ -39,9 +39,9 @@ func OpenPartial(input, path string, labels bool, opts Options) (*Partial, error
 	p := &Partial{Input: Input{input, in.SHA256, in.Rows}, Found: &names.Resolved{Names: opts.Classes.Known}, listing: in, opts: opts,
 		labelled: labels && !opts.Unlabelled && len(in.Labels) > 0}
 	switch {
-	case p.labelled && opts.Truth != truth.Classes && in.Bare > 0:
+	case p.labelled && opts.Target != target.Classes && in.Bare > 0:
 		return nil, nil
-	case p.labelled && opts.Truth == truth.Classes:
+	case p.labelled && opts.Target == target.Classes:
 		for _, v := range in.Labels {
 			l.labels = append(l.labels, label{v.Text, v.Folder})
 		}
@@ -80,7 +80,7 @@ func (p *Partial) Load(first, end int) error {
 }
 
 // LoadRows reads the given rows, in ascending order, and drops all others. It returns their true values.
-func (p *Partial) LoadRows(rows []int) (truth.Truth, error) {
+func (p *Partial) LoadRows(rows []int) (target.Target, error) {
 	err := p.load(rows[0], rows[len(rows)-1]+1, rows)
 	return p.labels, err
 }
@@ -91,10 +91,10 @@ func (p *Partial) load(first, end int, only []int) error {
 	if err := l.addListing(p.listing, first, end, only); err != nil {
 		return err
 	}
-	p.first, p.rows, p.examples, p.labels = first, only, l.examples, truth.Truth{}
+	p.first, p.rows, p.examples, p.labels = first, only, l.examples, target.Target{}
 	switch {
-	case p.opts.Truth != truth.Classes && p.labelled:
-		t, err := l.rows(p.opts.Truth)
+	case p.opts.Target != target.Classes && p.labelled:
+		t, err := l.rows(p.opts.Target)
 		p.labels = t
 		return err
 	case p.numbers == nil:
@@ -115,7 +115,7 @@ func (p *Partial) load(first, end int, only []int) error {
 }
 
 // Labels returns the true values of the loaded examples [first, end). It returns none if no example has any.
-func (p *Partial) Labels(first, end int) truth.Truth {
+func (p *Partial) Labels(first, end int) target.Target {
 	if p.labels.None() {
 		return p.labels
 	}

@@ -116,8 +116,8 @@ func run(ctx context.Context, command string, want int64, to *os.File) (int64, e
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = 10 * time.Second // for the end of its messages; a busy machine may be late to read them
-	var said tail
-	c.Stderr = &said
+	var stderr tail
+	c.Stderr = &stderr
 	out, err := c.StdoutPipe() // not the file itself, so a command ends when its reader is gone
 	if err == nil {
 		err = c.Start()
@@ -140,9 +140,9 @@ func run(ctx context.Context, command string, want int64, to *os.File) (int64, e
 	case want >= 0 && size > want:
 		return 0, &PipeError{fmt.Errorf("the command gives more than the %d bytes that the listing says", want)}
 	case ended != nil:
-		return 0, &PipeError{fmt.Errorf("the command failed: %w%s", ended, said.last())}
+		return 0, &PipeError{fmt.Errorf("the command failed: %w%s", ended, stderr.last())}
 	case want >= 0 && size != want:
-		return 0, &PipeError{fmt.Errorf("the command gives %d bytes, and the listing says %d%s", size, want, said.last())}
+		return 0, &PipeError{fmt.Errorf("the command gives %d bytes, and the listing says %d%s", size, want, stderr.last())}
 	}
 	return size, nil
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // tarOf makes a tar of files, given as name, content, name, content ...
@@ -150,7 +150,7 @@ func FuzzTar(f *testing.F) {
 	f.Add(b)
 	f.Add(tarOf(f, "k.json", `{"label":"x"}`, "k.jpg", "J", "k.cls", "1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		promise.Heap(t, len(b), func() {
+		reliability.Heap(t, len(b), func() {
 			rows, _, _ := indexTar(bytes.NewReader(b), int64(len(b)), true)
 			for _, r := range rows {
 				if r.off < 0 || r.size < 0 || r.off+r.size > int64(len(b)) || r.name == "" || len(r.name) > maxTarName {

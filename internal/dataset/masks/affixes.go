@@ -8,8 +8,8 @@ import (
 // affixes are what the name of a mask has instead of what the names of all pictures have. Cityscapes has _gtFine_labelIds for
 // _leftImg8bit, and others have mask_1 for img_1.
 type affixes struct {
-	pictureStart, pictureEnding string
-	start, ending               string
+	pictureStart, pictureSuffix string
+	start, suffix               string
 }
 
 // mask returns the name of the mask of a picture. Both have no extension.
@@ -17,12 +17,12 @@ func (a affixes) mask(picture string) string {
 	name := base(picture)
 	core, ok := strings.CutPrefix(name, a.pictureStart)
 	if ok {
-		core, ok = strings.CutSuffix(core, a.pictureEnding)
+		core, ok = strings.CutSuffix(core, a.pictureSuffix)
 	}
 	if !ok {
 		core = name
 	}
-	return strings.TrimSuffix(picture, name) + a.start + core + a.ending
+	return strings.TrimSuffix(picture, name) + a.start + core + a.suffix
 }
 
 // maskWords are in what names of masks have in place of the words of pictures.
@@ -42,8 +42,8 @@ func (n *names) replaced(stems []string) (fit []affixes) {
 	if len(stems) == 0 {
 		return nil
 	}
-	start, ending := common(stems)
-	core := strings.TrimSuffix(strings.TrimPrefix(stems[0], start), ending)
+	start, suffix := common(stems)
+	core := strings.TrimSuffix(strings.TrimPrefix(stems[0], start), suffix)
 	if core == "" {
 		return nil
 	}
@@ -54,9 +54,9 @@ func (n *names) replaced(stems []string) (fit []affixes) {
 				break
 			}
 			at += next
-			a := affixes{start, ending, b[:at], b[at+len(core):]}
-			if separate(b, at) && separate(b, at+len(core)) && replace(start, a.start) && replace(ending, a.ending) &&
-				(meansMask(a.start) || meansMask(a.ending)) && !slices.Contains(fit, a) {
+			a := affixes{start, suffix, b[:at], b[at+len(core):]}
+			if separate(b, at) && separate(b, at+len(core)) && replace(start, a.start) && replace(suffix, a.suffix) &&
+				(meansMask(a.start) || meansMask(a.suffix)) && !slices.Contains(fit, a) {
 				fit = append(fit, a)
 			}
 		}
@@ -67,15 +67,15 @@ func (n *names) replaced(stems []string) (fit []affixes) {
 }
 
 // common returns the words with which all names start and end. Numbers do not belong to the start, and words of digits alone not to
-// the ending: they say which picture it is.
-func common(names []string) (start, ending string) {
-	start, ending = names[0], names[0]
+// the suffix: they say which picture it is.
+func common(names []string) (start, suffix string) {
+	start, suffix = names[0], names[0]
 	for _, name := range names {
 		for !strings.HasPrefix(name, start) {
 			start = start[:len(start)-1]
 		}
-		for !strings.HasSuffix(name, ending) {
-			ending = ending[1:]
+		for !strings.HasSuffix(name, suffix) {
+			suffix = suffix[1:]
 		}
 	}
 	if at := strings.IndexAny(start, "0123456789"); at >= 0 {
@@ -84,23 +84,23 @@ func common(names []string) (start, ending string) {
 	for start != "" && slices.ContainsFunc(names, func(s string) bool { return len(s) == len(start) || !separate(s, len(start)) }) {
 		start = start[:len(start)-1]
 	}
-	starts := func(name string) bool { // a word of the ending
-		at := len(name) - len(ending)
+	starts := func(name string) bool { // a word of the suffix
+		at := len(name) - len(suffix)
 		return at > len(start) && (isSeparator(name[at]) || isDigit(name[at-1]) && !isDigit(name[at]))
 	}
-	for ending != "" && slices.ContainsFunc(names, func(s string) bool { return !starts(s) }) {
-		ending = ending[1:]
+	for suffix != "" && slices.ContainsFunc(names, func(s string) bool { return !starts(s) }) {
+		suffix = suffix[1:]
 	}
-	for at, end := len(ending)-1, len(ending); at >= 0; at-- {
-		if !isSeparator(ending[at]) {
+	for at, end := len(suffix)-1, len(suffix); at >= 0; at-- {
+		if !isSeparator(suffix[at]) {
 			continue
 		}
-		if at+1 < end && strings.Trim(ending[at+1:end], "0123456789") == "" {
-			return start, ending[end:]
+		if at+1 < end && strings.Trim(suffix[at+1:end], "0123456789") == "" {
+			return start, suffix[end:]
 		}
 		end = at
 	}
-	return start, ending
+	return start, suffix
 }
 
 // separate reports whether a word begins or ends at an index.

@@ -1,6 +1,6 @@
 // Package masks reads labels from pictures: a mask has a label for each pixel of one picture.
 //
-// A mask has the name of its picture, with another extension, in a folder of its own. All masks may have the same ending
+// A mask has the name of its picture, with another extension, in a folder of its own. All masks may have the same suffix
 // behind that name, or words for masks in place of words that all pictures have. Then each picture must have a mask.
 //
 // # Invariants
@@ -26,7 +26,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // Pictures are the pictures that masks belong to.
@@ -45,14 +45,14 @@ type masks struct {
 	Pictures
 	dir  string
 	of   []string // the mask of each picture
-	kind truth.Kind
-	at   truth.Positions
+	kind target.Kind
+	at   target.Positions
 }
 
 // Open pairs the masks in a folder with pictures. It returns their labels, which are read later, and a SHA-256 of their
 // names and sizes.
-func Open(dir string, kind truth.Kind, at truth.Positions, of Pictures) (labels truth.Truth, sum string, err error) {
-	if kind == truth.Labels || at.Width > 1 {
+func Open(dir string, kind target.Kind, at target.Positions, of Pictures) (labels target.Target, sum string, err error) {
+	if kind == target.Labels || at.Width > 1 {
 		return labels, "", fmt.Errorf("%s: a folder of masks has one class or number for each pixel, and the network predicts %d: want "+
 			"an array, %s", dir, at.Width, setting.Labels.With("FILE.npy"))
 	}
@@ -60,7 +60,7 @@ func Open(dir string, kind truth.Kind, at truth.Positions, of Pictures) (labels 
 	if m.of, err = m.pair(); err != nil {
 		return labels, "", err
 	}
-	return truth.Lazy(of.Len, m.load), m.sum(), nil
+	return target.Lazy(of.Len, m.load), m.sum(), nil
 }
 
 // sum identifies the masks by their names and sizes, as listings do with pictures.
@@ -77,7 +77,7 @@ func (m *masks) sum() string {
 }
 
 // load reads the labels of picture i. The mask is resized and cropped as the picture, with the nearest pixel.
-func (m *masks) load(i int) (t truth.Truth, err error) {
+func (m *masks) load(i int) (t target.Target, err error) {
 	picture, err := m.Open(i)
 	if err != nil {
 		return t, err
@@ -173,7 +173,7 @@ func (m *masks) readArray(mask *listing.Example, w, h int, use func(numbers) err
 		return err
 	case len(shape) != 2:
 		return fmt.Errorf("an array of shape %d, want [H W]", shape)
-	case m.kind == truth.Classes && of.Kind == 'f':
+	case m.kind == target.Classes && of.Kind == 'f':
 		return fmt.Errorf("%s values, want an integer type (class numbers)", of.Name)
 	}
 	if err := m.fits(shape[1], shape[0], w, h); err != nil {
@@ -191,9 +191,9 @@ func (m *masks) readArray(mask *listing.Example, w, h int, use func(numbers) err
 
 // labels returns the labels of count pixels. Pixel k is place(k) of a mask of width w, or outside of it if that is
 // below 0.
-func (m *masks) labels(n numbers, w int, place func(k int) int, count int) (t truth.Truth, err error) {
+func (m *masks) labels(n numbers, w int, place func(k int) int, count int) (t target.Target, err error) {
 	t.Positions = count
-	if m.kind == truth.Classes {
+	if m.kind == target.Classes {
 		t.Classes = make([]int, count)
 	} else {
 		t.Values, t.Width = make([]float64, count), 1
@@ -201,9 +201,9 @@ func (m *masks) labels(n numbers, w int, place func(k int) int, count int) (t tr
 	for k := range count {
 		at := place(k)
 		switch {
-		case m.kind == truth.Classes && at < 0:
-			t.Classes[k] = truth.Unknown
-		case m.kind == truth.Classes:
+		case m.kind == target.Classes && at < 0:
+			t.Classes[k] = target.Unknown
+		case m.kind == target.Classes:
 			v, ok := n.Int64(at)
 			if t.Classes[k], err = m.at.Class(v, ok); err != nil {
 				return t, fmt.Errorf("position (%d, %d): %w", at/w, at%w, err)

@@ -21,10 +21,10 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 const width, height = 6, 4 // of the pictures
@@ -120,8 +120,8 @@ func (f *folder) write(name string, content []byte) string {
 }
 
 // load reads the labels of the picture from the masks in m.
-func (f *folder) load(kind truth.Kind, memory int64, ignore *int) (truth.Truth, error) {
-	labels, _, err := Open(filepath.Join(f.dir, "m"), kind, truth.Positions{Width: 1, Ignore: ignore}, Pictures{
+func (f *folder) load(kind target.Kind, memory int64, ignore *int) (target.Target, error) {
+	labels, _, err := Open(filepath.Join(f.dir, "m"), kind, target.Positions{Width: 1, Ignore: ignore}, Pictures{
 		Len: 1, Whole: true, Decoder: listing.Decoder{Budget: listing.NewBudget(memory)},
 		Open: func(int) (*listing.Example, error) { return listing.File(f.picture), nil },
 	})
@@ -134,7 +134,7 @@ func (f *folder) load(kind truth.Kind, memory int64, ignore *int) (truth.Truth, 
 // refused checks that the mask is refused with a message that names it.
 func (f *folder) refused(mask string, memory int64, want string) {
 	f.Helper()
-	_, err := f.load(truth.Classes, memory, nil)
+	_, err := f.load(target.Classes, memory, nil)
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), f.dir) || strings.Count(err.Error(), f.at("m/")) > 1 {
 		f.Errorf("%s: error %v, want %q with the path once", mask, err, want)
 	}
@@ -193,12 +193,12 @@ func TestSizeFirst(t *testing.T) {
 		} else {
 			f.write("m/a"+ext, enlarged(t, ext, encoded(t, ext, black()), side, side))
 		}
-		promise.Heap(t, 0, func() {
+		reliability.Heap(t, 0, func() {
 			f.refused(ext, memory, "m/a"+ext+": a mask of 13000×13000 pixels, and its picture has 6×4")
 		})
 		// The picture has the same size. Its pixels are not needed.
 		f.picture = f.write("im/a.png", enlarged(t, ".png", encoded(t, ".png", black()), side, side))
-		promise.Heap(t, 0, func() {
+		reliability.Heap(t, 0, func() {
 			f.refused(ext, memory, "ing 13000×13000 pixels takes ")
 		})
 		f.refused(ext, memory, "want at most 64: Memory ")
@@ -206,7 +206,7 @@ func TestSizeFirst(t *testing.T) {
 	f := newFolder(t)
 	for _, shape := range [][]int{{math.MaxInt64, 2}, {1 << 62, 4}, {1 << 40, 1 << 10}, {0, 4}, {4}, {4, 6, 1}, {}} {
 		f.write("m/a.npy", numpy.Header("<i8", shape...))
-		promise.Heap(t, 0, func() { f.refused(fmt.Sprint(shape), memory, "m/a.npy: ") })
+		reliability.Heap(t, 0, func() { f.refused(fmt.Sprint(shape), memory, "m/a.npy: ") })
 	}
 	f.picture = f.write("im/a.png", encoded(t, ".jpg", black())[:20])
 	f.write("m/a.npy", numpy.Header("<i8", 4, 6))
@@ -229,17 +229,17 @@ func TestNumbers(t *testing.T) {
 		want  int
 	}{
 		{"|u1", []byte{7}, 7}, {"|u1", []byte{255}, 255}, {"|i1", []byte{7}, 7}, {"|b1", []byte{1}, 1},
-		{"|i1", []byte{255}, truth.Unknown}, {"|i1", []byte{156}, truth.Unknown}, {"|i1", []byte{128}, wrong}, {"|i1", []byte{254}, wrong},
-		{"<u2", []byte{0, 1}, 256}, {">u2", []byte{0, 1}, 1}, {">i2", []byte{255, 156}, truth.Unknown}, {"<u2", []byte{9, 0}, truth.Unknown},
+		{"|i1", []byte{255}, target.Unknown}, {"|i1", []byte{156}, target.Unknown}, {"|i1", []byte{128}, wrong}, {"|i1", []byte{254}, wrong},
+		{"<u2", []byte{0, 1}, 256}, {">u2", []byte{0, 1}, 1}, {">i2", []byte{255, 156}, target.Unknown}, {"<u2", []byte{9, 0}, target.Unknown},
 		{"<u4", []byte{255, 255, 255, 255}, math.MaxUint32}, {"<i4", []byte{0, 0, 0, 128}, wrong},
 		{"<u8", u64(1 << 63), wrong}, {"<u8", u64(math.MaxUint64), wrong}, {"<u8", u64(math.MaxInt64), math.MaxInt64},
-		{"<i8", u64(1 << 63), wrong}, {"<i8", u64(math.MaxUint64), truth.Unknown}, {"<i8", u64(1<<64 - 2), wrong},
+		{"<i8", u64(1 << 63), wrong}, {"<i8", u64(math.MaxUint64), target.Unknown}, {"<i8", u64(1<<64 - 2), wrong},
 		{"<f4", f32(3.5), wrong}, {"<f4", f32(3), wrong}, {"<f4", f32(float32(math.NaN())), wrong}, {"<f8", u64(0), wrong},
 		{"<c8", u64(0), wrong}, {"|S2", []byte("ab"), wrong}, {"|O", u64(0), wrong},
 	} {
 		f, ignore := newFolder(t), 9
 		f.write("m/a.npy", array(tt.dtype, tt.last))
-		got, err := f.load(truth.Classes, 0, &ignore)
+		got, err := f.load(target.Classes, 0, &ignore)
 		switch {
 		case tt.want == wrong && (err == nil || !strings.HasPrefix(err.Error(), filepath.Join(f.dir, "m", "a.npy")+": ")):
 			t.Errorf("%s % x: %v, want an error that names the mask", tt.dtype, tt.last, err)
@@ -253,7 +253,7 @@ func TestNumbers(t *testing.T) {
 	}{{2.5, ""}, {float32(math.NaN()), ""}, {float32(math.Inf(1)), "m/a.npy: position (3, 5): +Inf, want a number, or NaN where it is not known"}} {
 		f := newFolder(t)
 		f.write("m/a.npy", array("<f4", f32(tt.last)))
-		got, err := f.load(truth.Numbers, 0, nil)
+		got, err := f.load(target.Numbers, 0, nil)
 		if v := float64(tt.last); tt.want == "" && (err != nil || got.Values[width*height-1] != v && v == v) || tt.want != "" && (err == nil || !strings.HasSuffix(err.Error(), tt.want)) {
 			t.Errorf("%v: %v, %v, want %q", tt.last, got.Values, err, tt.want)
 		}
@@ -283,7 +283,7 @@ func TestFormats(t *testing.T) {
 	} {
 		f := newFolder(t)
 		f.write("m/a"+filepath.Ext(name), tt.file)
-		got, err := f.load(truth.Classes, 0, nil)
+		got, err := f.load(target.Classes, 0, nil)
 		if tt.want < 0 {
 			f.refused(name, 0, "m/a"+filepath.Ext(name)+": ")
 		} else if err != nil || got.Classes[1] != tt.want || got.Classes[0] != 0 {
@@ -314,11 +314,11 @@ func FuzzMask(f *testing.F) {
 		}
 		os.Remove(files.at(other))
 		files.write(name, mask)
-		kind := truth.Numbers
+		kind := target.Numbers
 		if classes {
-			kind = truth.Classes
+			kind = target.Classes
 		}
-		promise.Heap(t, 64*len(mask), func() {
+		reliability.Heap(t, 64*len(mask), func() {
 			got, err := files.load(kind, 1<<20, nil)
 			switch {
 			case err != nil && !strings.HasPrefix(err.Error(), filepath.Join(files.dir, name)+": "):

@@ -126,17 +126,17 @@ func (n *names) findAffixes(pictures []string) error {
 			of = cmp.Or(of, p)
 		}
 	}
-	fit := n.endings(stems)
+	fit := n.suffixes(stems)
 	if len(fit) == 0 {
 		fit = n.replaced(stems)
 	}
 	if len(fit) == 0 {
 		return nil
 	}
-	// The mask of ab.jpg also begins with the name of a.jpg. Its ending is longer: b_mask ends in _mask.
-	n.affixes = slices.MinFunc(fit, func(a, b affixes) int { return len(a.ending) - len(b.ending) })
+	// The mask of ab.jpg also begins with the name of a.jpg. Its suffix is longer: b_mask ends in _mask.
+	n.affixes = slices.MinFunc(fit, func(a, b affixes) int { return len(a.suffix) - len(b.suffix) })
 	for _, a := range fit {
-		if a.start != n.start || !strings.HasSuffix(a.ending, n.ending) {
+		if a.start != n.start || !strings.HasSuffix(a.suffix, n.suffix) {
 			return fmt.Errorf("%s: both %s and %s may be the mask of %s: want a folder with one of the kinds", n.dir,
 				n.first(n.mask(stems[0])), n.first(a.mask(stems[0])), of)
 		}
@@ -146,8 +146,8 @@ func (n *names) findAffixes(pictures []string) error {
 
 func (n *names) has(name string) bool { return n.tails[name] != nil }
 
-// endings returns what masks may have behind the whole name of a picture.
-func (n *names) endings(stems []string) (fit []affixes) {
+// suffixes returns what masks may have behind the whole name of a picture.
+func (n *names) suffixes(stems []string) (fit []affixes) {
 	for _, name := range stems {
 		if len(fit) == 0 {
 			fit = n.behind(name)
@@ -173,7 +173,7 @@ func (n *names) behind(name string) (fit []affixes) {
 			break
 		}
 		if rest != "" && !isDigit(rest[0]) {
-			fit = append(fit, affixes{ending: rest})
+			fit = append(fit, affixes{suffix: rest})
 		}
 	}
 	return fit

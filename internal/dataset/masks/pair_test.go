@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 )
 
@@ -92,8 +92,8 @@ func TestPair(t *testing.T) {
 		}
 		got, err := paired(filepath.Join(f.dir, "m"), strings.Fields(tt.pictures), !tt.some)
 		if err != nil {
-			if said := strings.ReplaceAll(err.Error(), f.dir+"/", ""); said != tt.want {
-				t.Errorf("%s: error %s, want %s", name, said, tt.want)
+			if printed := strings.ReplaceAll(err.Error(), f.dir+"/", ""); printed != tt.want {
+				t.Errorf("%s: error %s, want %s", name, printed, tt.want)
 			}
 			continue
 		}
@@ -149,7 +149,7 @@ func FuzzPair(f *testing.F) {
 		if len(names) == 0 {
 			return
 		}
-		promise.Heap(t, 100*(len(pictures)+len(masks)), func() {
+		reliability.Heap(t, 100*(len(pictures)+len(masks)), func() {
 			got, err := paired(dir, names, whole)
 			if err != nil {
 				return

@@ -14,12 +14,12 @@ import (
 // ErrColumns is the error for a table if the columns for the network are unknown.
 var ErrColumns = errors.New("which columns does the network take?")
 
-// Choose returns the columns in said, in that order. A pattern with * stands for all columns that it matches, in the
+// Choose returns the columns in stated, in that order. A pattern with * stands for all columns that it matches, in the
 // order of the file.
-func Choose(have, said []string) (out []string, err error) {
+func Choose(have, stated []string) (out []string, err error) {
 	known, chosen := set(have), make(map[string]bool)
 	var at map[string]int
-	for _, s := range said {
+	for _, s := range stated {
 		if !known[s] && !strings.Contains(s, "*") {
 			if at == nil {
 				at = names.Places(have)

@@ -27,8 +27,8 @@ var integers = map[string]struct{ least, most int64 }{
 	"uint64": {0, math.MaxInt64},
 }
 
-// Whole reports whether the input takes only integers.
-func (in Input) Whole() bool { return !strings.HasPrefix(in.Type, "float") }
+// Integer reports whether the input takes only integers.
+func (in Input) Integer() bool { return !strings.HasPrefix(in.Type, "float") }
 
 // Limits returns the smallest and the largest integer that the input takes, limited to the range of int64.
 func (in Input) Limits() (least, most int64) {
@@ -62,7 +62,7 @@ func (in Input) Takes(c *Column) error {
 		}
 	}
 	for k, v := range c.Floats {
-		if !in.Whole() && math.IsInf(float64(float32(v)), 0) {
+		if !in.Integer() && math.IsInf(float64(float32(v)), 0) {
 			return fail(k, "%v, want finite float32 values", v)
 		}
 		if err := in.TakesFloat(v); err != nil {
@@ -74,7 +74,7 @@ func (in Input) Takes(c *Column) error {
 
 // TakesFloat fails if the input does not take a number that is written as a float.
 func (in Input) TakesFloat(v float64) error {
-	if err := in.InTable(v); !in.Whole() || err != nil {
+	if err := in.InTable(v); !in.Integer() || err != nil {
 		return err
 	}
 	least, most := in.Limits()

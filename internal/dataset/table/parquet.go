@@ -107,7 +107,7 @@ func (t *Table) openParquet(f *io.SectionReader) error {
 // Limits of the memory for the numbers of a Parquet file, which may be compressed.
 const (
 	most  = 100      // multiple of the size of the file
-	apart = 64 << 20 // bytes that are allowed in addition
+	spare = 64 << 20 // bytes that are allowed in addition
 )
 
 func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, err error) {
@@ -133,10 +133,10 @@ func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, e
 			if r.leaf.Type().Kind() == parquet.Boolean && runLengths(&p.Metadata().RowGroups[g].Columns[r.leaf.Index()].MetaData) {
 				return 0, &EncodingError{r.column.Name}
 			}
-			if r.values += chunk.NumValues(); r.values < 0 || 8*r.values > most*size+apart {
+			if r.values += chunk.NumValues(); r.values < 0 || 8*r.values > most*size+spare {
 				return 0, r.column.fail(allRows, "%d values in a file of %d bytes", r.values, size)
 			}
-			r.room = most*size + apart - 8*r.values
+			r.room = most*size + spare - 8*r.values
 			if err := eachValue(chunk, r.categories, r.add); err != nil {
 				return 0, err
 			}

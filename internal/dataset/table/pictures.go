@@ -82,7 +82,7 @@ func (p *Pictures) Each(use func(row int, bytes []byte, path string) error) erro
 		if err != nil {
 			return err
 		}
-		room, row := most*size+apart, 0 // pictures cannot be compressed further
+		room, row := most*size+spare, 0 // pictures cannot be compressed further
 		take := func(b []byte) error {
 			if room -= int64(len(b)); room < 0 {
 				return fmt.Errorf("row %d: more than %d times the file's size of pictures", row, most)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -228,7 +228,7 @@ func FuzzTable(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, k int) {
 		path := write(t, "x"+Extensions[uint(k)%4], string(b))
-		promise.Heap(t, 25*len(b), func() { // a hundred times their size
+		reliability.Heap(t, 25*len(b), func() { // a hundred times their size
 			table, err := Open(path)
 			if err != nil {
 				return
@@ -290,7 +290,7 @@ func TestLongRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		const copies = 8 // of a growing buffer
-		promise.Heap(t, copies*maxObject/4, func() {
+		reliability.Heap(t, copies*maxObject/4, func() {
 			table, err := OpenGaps(path)
 			if err == nil {
 				_, err = table.Read(table.Names, nil)

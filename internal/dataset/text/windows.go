@@ -93,7 +93,7 @@ const (
 	defaultBPTT = 35
 )
 
-// Preset fills in what was not said. fixed is the number of tokens that the network takes, or 0 for any number.
+// Preset fills in what was not given. fixed is the number of tokens that the network takes, or 0 for any number.
 func (c *Cutting) Preset(fixed int) {
 	if c.Window == 0 {
 		c.Rows, c.BPTT = cmp.Or(c.Rows, defaultRows), cmp.Or(c.BPTT, fixed, defaultBPTT)
@@ -241,7 +241,7 @@ type Cut struct {
 	Characters                   bool     // the vocabulary has characters, and each token is one
 	Unknown                      int      // words or characters that are not in the vocabulary
 	Documents                    []string // their names, or nil
-	Carried                      bool     // windows continue each other
+	Stateful                     bool     // windows continue each other
 }
 
 // Count returns the number of predicted tokens in words. of is "test" or "validation".
@@ -280,7 +280,7 @@ func (c Cut) How() string {
 		fmt.Fprintf(&b, "%d windows of %d, each %d after the one before", c.Windows, c.Window, c.Stride)
 	} else {
 		fmt.Fprintf(&b, "%d rows, windows of %d, states are %s", c.Rows, c.BPTT,
-			map[bool]string{true: "carried", false: "zero at each"}[c.Carried])
+			map[bool]string{true: "carried", false: "zero at each"}[c.Stateful])
 	}
 	if c.Reset {
 		b.WriteString(", and zero at each document")

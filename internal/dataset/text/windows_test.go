@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // tokens is a text of n tokens whose documents have the given lengths. The last one has the rest.
@@ -71,7 +71,7 @@ func TestLargeCuttings(t *testing.T) {
 	} {
 		c.cutting.Preset(0)
 		name := fmt.Sprintf("%+v of %d tokens", c.cutting, len(c.text.IDs))
-		promise.Heap(t, 10*len(c.text.IDs), func() {
+		reliability.Heap(t, 10*len(c.text.IDs), func() {
 			rows, err := c.cutting.Cut(c.text, c.cutting.Longest())
 			switch {
 			case c.want != "":
@@ -108,7 +108,7 @@ func FuzzCutting(f *testing.F) {
 			of = tokens(int(n), int(document), int(document)/2)
 		}
 		const each = 40 // bytes of a window
-		promise.Heap(t, each*maxEmpty*(int(n)+1), func() {
+		reliability.Heap(t, each*maxEmpty*(int(n)+1), func() {
 			rows, err := c.Cut(of, c.Longest())
 			if err != nil {
 				return

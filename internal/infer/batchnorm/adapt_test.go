@@ -73,8 +73,8 @@ func TestAdaptGolden(t *testing.T) {
 	}
 	for c, mean := range golden.Schneider[first+".running_mean"] {
 		i, k := means.Offset+int64(c), variances.Offset+int64(c)
-		apart := float64(source[i]) - float64(adapted["Nado"][i])
-		variance := float64(adapted["moments"][k]) - w*(1-w)*apart*apart
+		distance := float64(source[i]) - float64(adapted["Nado"][i])
+		variance := float64(adapted["moments"][k]) - w*(1-w)*distance*distance
 		for _, p := range [][2]float64{{float64(adapted["moments"][i]), mean}, {variance, golden.Schneider[first+".running_var"][c]}} {
 			if math.Abs(p[0]-p[1]) > 1e-6*math.Max(1, math.Abs(p[1])) {
 				t.Errorf("Schneider: channel %d: %v, want %v", c, p[0], p[1])

@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/onnxio"
-	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -79,7 +79,7 @@ func TestExplicitBatchNorm(t *testing.T) {
 		if except := exceptions[c.Case]; except.refused != "" || except.noRun != "" {
 			continue
 		}
-		if _, err := ckpt.New(models); err != nil {
+		if _, err := checkpoints.New(models); err != nil {
 			t.Fatal(err)
 		}
 		if n := infertest.Network(t, infertest.Fit(t, models...)); n.Recomputes() {

@@ -16,9 +16,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/onnxio"
-	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -117,7 +117,7 @@ func (a array) size() int {
 }
 func (a array) Len() int                  { return len(a.values) / a.size() }
 func (a array) Shape() []int64            { return a.shape }
-func (a array) Labels() truth.Truth       { return truth.Truth{} }
+func (a array) Labels() target.Target     { return target.Target{} }
 func (a array) ClassNames() []string      { return nil }
 func (a array) Name(i int) string         { return "example" }
 func (a array) Sources() []dataset.Source { return nil }
@@ -138,10 +138,10 @@ func TestExporters(t *testing.T) {
 }
 
 // Weights as inputs give what weights as constants give.
-func TestExportersFed(t *testing.T) {
+func TestExportersParameterized(t *testing.T) {
 	t.Parallel()
-	fed := ort.Provider{Fed: true}
-	testExporters(t, infertest.Run(t).On(infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Provider: fed, Passes: fed})))
+	parameterized := ort.Provider{Parameterized: true}
+	testExporters(t, infertest.Run(t).On(infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Provider: parameterized, Passes: parameterized})))
 }
 
 func testExporters(t *testing.T, e infer.Run) {
@@ -155,7 +155,7 @@ func testExporters(t *testing.T, e infer.Run) {
 			if models[0].FeedInputs()[0].ElemType == onnxio.Float16 {
 				statTol, outTol = 1e-2, 1e-2
 			}
-			set, err := ckpt.New(models)
+			set, err := checkpoints.New(models)
 			except := exceptions[c.Case]
 			if except.refused != "" {
 				infertest.WantError(t, err, except.refused)
@@ -203,7 +203,7 @@ func testExporters(t *testing.T, e infer.Run) {
 // named returns the golden tensor for a layout's entry: goldens bear the names
 // of the first checkpoint, or the entry's where the first has several tensors
 // merged into one.
-func (c exported) named(t *testing.T, set *ckpt.Set, prefix, name string) []float64 {
+func (c exported) named(t *testing.T, set *checkpoints.Set, prefix, name string) []float64 {
 	t.Helper()
 	v, ok := c.golden.View(prefix + set.Models[0].Tensor(name).Name)
 	if own, found := c.golden.View(prefix + name); found && (!ok || len(set.Models[0].Tensors()) < len(set.Models[set.Reference].Tensors())) {
@@ -219,7 +219,7 @@ func (c exported) named(t *testing.T, set *ckpt.Set, prefix, name string) []floa
 
 // checkMean wants every parameter of the framework's in the layout, and no
 // other that moved. float32 has seven digits.
-func (c exported) checkMean(t *testing.T, set *ckpt.Set, p *swag.Posterior) {
+func (c exported) checkMean(t *testing.T, set *checkpoints.Set, p *swag.Posterior) {
 	t.Helper()
 	found := 0
 	for _, entry := range p.Layout.Tensors {
@@ -318,7 +318,7 @@ func checkTies(t *testing.T, n *infer.Network) {
 // checkRoundTrip wants every checkpoint to come out as it went in, its data
 // files too: the reference through the posterior's graph, and each through a
 // template of its own.
-func (c exported) checkRoundTrip(t *testing.T, n *infer.Network, set *ckpt.Set) {
+func (c exported) checkRoundTrip(t *testing.T, n *infer.Network, set *checkpoints.Set) {
 	t.Helper()
 	reference := set.Models[set.Reference]
 	parameters, statistics, err := n.Vectors(reference)
@@ -332,7 +332,7 @@ func (c exported) checkRoundTrip(t *testing.T, n *infer.Network, set *ckpt.Set) 
 	c.checkBytes(t, graph, n.Posterior.Layout, parameters, statistics)
 	for _, name := range c.Checkpoints {
 		m := infertest.Open(t, filepath.Join(c.dir, name))
-		set, err := ckpt.New([]*onnxio.Model{m})
+		set, err := checkpoints.New([]*onnxio.Model{m})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +374,7 @@ func (c exported) checkBytes(t *testing.T, tpl *onnxio.Template, l *weights.Layo
 	}
 }
 
-func (c exported) checkStatistics(t *testing.T, e infer.Run, n *infer.Network, set *ckpt.Set, parameters weights.Vector, tol float64) weights.Slice {
+func (c exported) checkStatistics(t *testing.T, e infer.Run, n *infer.Network, set *checkpoints.Set, parameters weights.Vector, tol float64) weights.Slice {
 	t.Helper()
 	train := newArray(t, c.golden, "input")
 	var batches [][]int

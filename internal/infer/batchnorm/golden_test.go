@@ -108,14 +108,14 @@ func checkStatistics(t *testing.T, n *infer.Network, got []float32, st *weights.
 	tensors := n.Posterior.Layout.Role(weights.Statistic)
 	for i, tensor := range tensors {
 		want := float64s(t, st, prefix+tensor.Name)
-		floor := make([]float64, len(want))
+		least := make([]float64, len(want))
 		if i%2 == 0 { // a mean; the next tensor is its variance
 			for c, v := range float64s(t, st, prefix+tensors[i+1].Name) {
-				floor[c] = math.Sqrt(v)
+				least[c] = math.Sqrt(v)
 			}
 		}
 		for c := range want {
-			if g := float64(got[tensor.Offset+int64(c)]); infertest.Far(g, want[c], 1e-5, floor[c]) {
+			if g := float64(got[tensor.Offset+int64(c)]); infertest.Far(g, want[c], 1e-5, least[c]) {
 				t.Errorf("%s%s[%d] = %v, want %v", prefix, tensor.Name, c, g, want[c])
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // anyway.
 const (
 	checkShare   = 10 // the few images take at most a tenth of the images of a pass
-	intakeImages = 16 // that other checks take
+	probedImages = 16 // that other checks take
 	leastChecked = 64 // images that the data must have
 	confirmed    = 192
 	// Images at each checkpoint, and in SWA's pass.
@@ -32,7 +32,7 @@ func (s *sizing) check(ctx context.Context, open bool) (err error) {
 		images = s.images(memberBatches)
 	}
 	held := len(s.n.Posterior.Recent(bnupdate.Compared))
-	few := min(max((images/checkShare-intakeImages)/(held+1), fewestChecked), mostChecked)
+	few := min(max((images/checkShare-probedImages)/(held+1), fewestChecked), mostChecked)
 	if s.checked = (held + 1) * min(few, s.data.Images()); s.how.Resize != nil {
 		s.how.Resize(int64(s.checked))
 	}

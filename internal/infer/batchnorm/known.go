@@ -16,9 +16,9 @@ type knownPass struct {
 	some bnupdate.Result
 }
 
-// Of returns the data for member k of n, drawn as how says. What the choice of the number of images computed for the same
+// ForMember returns the data for member k of n, drawn as how says. What the choice of the number of images computed for the same
 // weights is not computed again. The zero how is SWA.
-func (b Training) Of(n *infer.Network, how swag.SampleOptions, k int) Training {
+func (b Training) ForMember(n *infer.Network, how swag.SampleOptions, k int) Training {
 	b.some, how = bnupdate.Result{}, undivided(how)
 	if how.Scale == 0 { // other options draw the same weights
 		how, k = swag.SampleOptions{}, 0

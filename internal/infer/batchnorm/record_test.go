@@ -8,7 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 )
 
-// What is off is said with its likely causes, those first that the numbers point to.
+// What is off is reported with its likely causes, those first that the numbers point to.
 func TestMismatch(t *testing.T) {
 	t.Parallel()
 	right := bnupdate.LayerCheck{Layer: "right", Means: 0.02, Variances: 0.02, ExpectedMeans: 0.03, ExpectedVariances: 0.03}

@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/tally"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -50,7 +50,7 @@ type SampleSizing struct {
 //
 // If ChooseSampleSize chooses that number, SWA sees as many images as are needed to know its predictions. Members see
 // fewer, since SWA's pass shows the noise of these images: see [bnupdate.Control]. These passes are kept: see
-// [Training.Of].
+// [Training.ForMember].
 //
 // ChooseSampleSize returns a record of each network's statistics, nil for networks without batch norm.
 func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Network, data Training, how SampleSizing) (Training,
@@ -392,7 +392,7 @@ func blend(data Training, n *infer.Network) dataset.Dataset {
 	if fields := dataset.Fields(data.Data); fields != nil {
 		whole = nil
 		for _, f := range fields {
-			whole = append(whole, slices.Repeat([]bool{f.Whole()}, f.Size().Floats)...)
+			whole = append(whole, slices.Repeat([]bool{f.Integer()}, f.Size().Floats)...)
 		}
 	}
 	return &blended{data.Data, data.Order.Indices(data.Data.Len()), whole}
@@ -402,7 +402,7 @@ func (b *blended) ID() string {
 	return dataset.IDOf(dataset.ID(b.Dataset), "blend", b.rows, len(b.whole) > 0 && b.whole[0])
 }
 func (b *blended) Len() int                { return len(b.rows) / 2 }
-func (b *blended) Labels() truth.Truth     { return truth.Truth{} }
+func (b *blended) Labels() target.Target   { return target.Target{} }
 func (b *blended) Fields() []dataset.Field { return dataset.Fields(b.Dataset) }
 func (b *blended) Length(field, i int) int {
 	return max(dataset.Length(b.Dataset, field, b.rows[2*i]), dataset.Length(b.Dataset, field, b.rows[2*i+1]))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -41,7 +41,7 @@ func TestLoss(t *testing.T) {
 			return err
 		}
 		want, estimate, p := 0.0, 0.0, predict(all.Statistics)
-		choices := promise.Figure(8, 16)
+		choices := reliability.Figure(8, 16)
 		for k := range uint64(choices) {
 			some := data
 			some.Order.Seed, some.Order.Limit = 100+k, batchnorm.LossBatches*e.Options().BatchSize

@@ -5,7 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -28,7 +28,7 @@ func (v smaller) ReadAt(dst []float32, off int64) error {
 func TestAmplify(t *testing.T) {
 	t.Parallel()
 	n := infertest.Network(t, infertest.Posterior(t))
-	held, err := intake.HoldFew(infertest.Digits(t, "test.npz"), 64, 1<<30, 1)
+	held, err := probe.HoldFew(infertest.Digits(t, "test.npz"), 64, 1<<30, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -90,7 +90,7 @@ func TestPower(t *testing.T) {
 		}},
 	}
 	sizes := []int{rounding.GPUExamples}
-	if promise.Figure(0, 1) == 1 {
+	if reliability.Figure(0, 1) == 1 {
 		sizes = append(sizes, 4*rounding.GPUExamples)
 	}
 	n := infertest.Network(t, infertest.Posterior(t))

@@ -16,11 +16,11 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/tally"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // fewest is the number of members that a Change is measured on, if there are as many. leastExamples is the number of
@@ -166,17 +166,17 @@ func (c *Change) String() string {
 
 // Took says how long the measurement took.
 func (c *Change) Took() string {
-	said := fmt.Sprintf("the comparison took %.2f s: float32 %.2f s, %s %.2f s", c.took[0].Seconds(), c.took[1].Seconds(), c.Used,
+	sentence := fmt.Sprintf("the comparison took %.2f s: float32 %.2f s, %s %.2f s", c.took[0].Seconds(), c.took[1].Seconds(), c.Used,
 		c.took[2].Seconds())
 	if c.gpu() != "" {
-		said += ", side by side"
+		sentence += ", side by side"
 	}
-	return said
+	return sentence
 }
 
 // Options say how a Change is measured.
 type Options struct {
-	Most       int  // examples at most; 0 stands for [intake.Examples]
+	Most       int  // examples at most; 0 stands for [probe.Examples]
 	Antithetic bool // members come in pairs that are not independent
 	// Timed asks for the time of the last member. The engines then predict one after the other with it, on as many examples
 	// as a batch has.
@@ -185,7 +185,7 @@ type Options struct {
 	// ends the measurement.
 	SkipErrors bool
 	// Runs bounds the runs of one network on one example, in both precisions together. 0 stands for as many as
-	// [intake.Examples] take. Making is the number of runs that make one of the members.
+	// [probe.Examples] take. Making is the number of runs that make one of the members.
 	Runs, Making int
 	// Ran, if not nil, gets what a run of the asked engine then does not do again: the sessions and, if the examples are all of
 	// the data, the scores. A GPU leaves nothing, since its memory is for the runs.
@@ -194,7 +194,7 @@ type Options struct {
 
 // examples returns the number of examples that so many members may run on, in both precisions.
 func (o Options) examples(members int) int {
-	most := cmp.Or(o.Most, intake.Examples)
+	most := cmp.Or(o.Most, probe.Examples)
 	if o.Runs == 0 {
 		return most
 	}
@@ -224,7 +224,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	if examples == 0 {
 		return nil
 	}
-	held, err := intake.HoldFew(data, examples, sides[0].Exact.Memory().Checked(), sides[0].Exact.Threads())
+	held, err := probe.HoldFew(data, examples, sides[0].Exact.Memory().Checked(), sides[0].Exact.Threads())
 	if err != nil && (held == nil || !opts.SkipErrors) {
 		return err
 	}
@@ -310,7 +310,7 @@ func measured(p infer.Part, parts int, opts Options) int {
 
 // leaveOut removes the examples that have no usable scores from all outcomes, counts them,
 // and returns the labels of the others.
-func (c *Change) leaveOut(precisions [][]stratum, unusable [2][]bool, labels truth.Truth) truth.Truth {
+func (c *Change) leaveOut(precisions [][]stratum, unusable [2][]bool, labels target.Target) target.Target {
 	var rows []int
 	for i, exactly := range unusable[0] {
 		switch {
@@ -412,7 +412,7 @@ func monteCarlo(strata []stratum) float64 {
 }
 
 // changeOfNLL returns nil without labels, with labels of another task, and for tasks without a likelihood.
-func changeOfNLL(t task.Task, was, is []float64, labels truth.Truth) *float64 {
+func changeOfNLL(t task.Task, was, is []float64, labels target.Target) *float64 {
 	for i := range labels.Len() {
 		if l := labels.At(i); !l.Known() || t.CheckLabel(l) != nil {
 			return nil

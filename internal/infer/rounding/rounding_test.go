@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*(1+math.Abs(b)) }
@@ -92,11 +92,11 @@ func TestRoundingObjection(t *testing.T) {
 }
 
 // An example without usable scores in one precision is left out in both, and those that the
-// lower one alone has none of are told apart.
+// lower one alone has none of are distinguished.
 func TestRoundingLeftOut(t *testing.T) {
 	one := [][]stratum{{{outcomes: [][]float64{{1, 2, 3, 4, 5, 6, 7, 8}}}}, {{outcomes: [][]float64{{10, 20, 30, 40, 50, 60, 70, 80}}}}}
 	var r Change
-	labels := r.leaveOut(one, [2][]bool{{false, true, false, false}, {false, true, true, false}}, truth.Truth{Classes: []int{5, 6, 7, 8}})
+	labels := r.leaveOut(one, [2][]bool{{false, true, false, false}, {false, true, true, false}}, target.Target{Classes: []int{5, 6, 7, 8}})
 	if r.Examples != 2 || r.Unusable != 1 || r.Lost != 1 || !slices.Equal(labels.Classes, []int{5, 8}) ||
 		!slices.Equal(one[0][0].outcomes[0], []float64{1, 2, 7, 8}) || !slices.Equal(one[1][0].outcomes[0], []float64{10, 20, 70, 80}) {
 		t.Errorf("%+v, %v, %v", r, labels, one)
@@ -104,16 +104,16 @@ func TestRoundingLeftOut(t *testing.T) {
 }
 
 func TestChangeOfNLL(t *testing.T) {
-	classes, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
+	classes, err := task.New("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	was, is := []float64{0.5, 0.5, 0.2, 0.8}, []float64{0.25, 0.75, 0.2, 0.8}
-	if got := changeOfNLL(classes, was, is, truth.Truth{Classes: []int{0, 1}}); got == nil || !near(*got, math.Ln2/2) {
+	if got := changeOfNLL(classes, was, is, target.Target{Classes: []int{0, 1}}); got == nil || !near(*got, math.Ln2/2) {
 		t.Errorf("%v", got)
 	}
 	for _, labels := range [][]int{nil, {0, -1}, {0, 2}} {
-		if got := changeOfNLL(classes, was, is, truth.Truth{Classes: labels}); got != nil {
+		if got := changeOfNLL(classes, was, is, target.Target{Classes: labels}); got != nil {
 			t.Errorf("labels %v: %v", labels, *got)
 		}
 	}
@@ -125,8 +125,8 @@ func TestAffordable(t *testing.T) {
 		{1_279, 4, 0, 0},
 		{Pays(), 4, 0, leastExamples},
 		{4 * 1_000, 4, 0, 50},
-		{30 * 5_000, 4, 0, intake.Examples},
-		{30 * 5_000, 4, 1_000, intake.Examples},
+		{30 * 5_000, 4, 0, probe.Examples},
+		{30 * 5_000, 4, 1_000, probe.Examples},
 		{30 * 5_000, 4, 3_700, 25},
 		{30 * 5_000, 4, 4_000, 0},
 	} {
@@ -136,7 +136,7 @@ func TestAffordable(t *testing.T) {
 			t.Errorf("%+v: %d examples", test, got)
 		}
 	}
-	if got := (Options{}).examples(4); got != intake.Examples {
+	if got := (Options{}).examples(4); got != probe.Examples {
 		t.Errorf("without a bound: %d examples", got)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -34,7 +34,7 @@ type outcome struct {
 type pairing struct {
 	*Change
 	opts   Options
-	held   *intake.Sample
+	held   *probe.Sample
 	whole  bool // the held examples are all
 	beside bool // both engines work at the same time
 	mu     sync.Mutex

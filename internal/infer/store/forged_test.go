@@ -6,11 +6,11 @@ import (
 	"os"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
-	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
+	"github.com/swagwrap/swagwrap/fixtures/reliability/forge"
 )
 
-// entry is a store with one entry: its folder and its file, taken apart.
+// entry is a store with one entry: its folder and its file, parsed.
 func entry(t testing.TB) (s *Store, path string, f *forge.Rows) {
 	t.Helper()
 	s, err := Open(t.TempDir(), "", "")
@@ -39,7 +39,7 @@ func get(t testing.TB, s *Store, path string, b []byte) (found bool) {
 	if err := os.WriteFile(path, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	promise.Heap(t, len(b), func() {
+	reliability.Heap(t, len(b), func() {
 		rows, _, err := s.get(key())
 		if found = rows != nil; err != nil {
 			t.Errorf("%v", err)
@@ -53,7 +53,7 @@ func TestMutatedEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 4))
 	s, path, whole := entry(t)
 	accepted := 0
-	for range promise.Figure(400, 40_000) {
+	for range reliability.Figure(400, 40_000) {
 		m := whole.Mutated(r)
 		if get(t, s, path, m.Bytes()) {
 			accepted++

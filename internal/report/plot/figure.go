@@ -1,4 +1,4 @@
-// Package plot draws the figures of a report with gonum.org/v1/plot: differences with intervals, reliability
+// Package plot draws the figures of a report with plot.org/v1/plot: differences with intervals, reliability
 // diagrams, histograms of entropy, risk over coverage, curves and surfaces. The input is plain numbers. Each Draw
 // function returns only figures that have something to show.
 //
@@ -19,7 +19,7 @@ import (
 	"strings"
 
 	xfont "golang.org/x/image/font"
-	gonum "gonum.org/v1/plot"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	plottext "gonum.org/v1/plot/text"
@@ -56,15 +56,15 @@ type Figure struct {
 	desc          string // description for readers who cannot see the figure
 	width, height float64
 	x, y          axis
-	plot          *gonum.Plot // both of its axes go from 0 to 1
-	bar           *Figure     // the colour bar below, or nil
+	plot          *plot.Plot // both of its axes go from 0 to 1
+	bar           *Figure    // the colour bar below, or nil
 	keys          []key
 }
 
 // A key is an entry of the legend.
 type key struct {
 	name    string
-	samples []gonum.Thumbnailer
+	samples []plot.Thumbnailer
 }
 
 // Words returns the texts in the figure, for the glossary.
@@ -84,7 +84,7 @@ func style(c color.Color, size float64, bold bool) plottext.Style {
 	if bold {
 		f.Weight = xfont.WeightBold
 	}
-	return plottext.Style{Color: c, Font: f, Handler: gonum.DefaultTextHandler}
+	return plottext.Style{Color: c, Font: f, Handler: plot.DefaultTextHandler}
 }
 
 func textWidth(s string, size float64) float64 {
@@ -108,10 +108,10 @@ func wrapped(s string, width, size float64) string {
 // newFigure returns axes without data. The area within the axes has the given height, and the figure has the given
 // width. If the vertical axis has names and no label, the names are those of rows.
 func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
-	p := gonum.New()
+	p := plot.New()
 	p.BackgroundColor = nil
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
-	for _, a := range []*gonum.Axis{&p.X, &p.Y} {
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Label.Padding, a.Label.TextStyle.Color, a.Label.TextStyle.Font = 4, ink, style(ink, textSize, false).Font
 		a.Tick.Label.Color, a.Tick.Label.Font = soft, style(soft, smallText, false).Font
 		a.LineStyle, a.Tick.LineStyle = pen(soft, 1, 0), pen(soft, 1, 0)
@@ -128,7 +128,7 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 	f := &Figure{Title: text.Clean(title), desc: text.Clean(desc), width: width, height: height, plot: p, x: x, y: y}
 	p.Y.Label.Text = fitted(y.label, height, textSize)
 	p.Y.Tick.Marker = y.marker(int(height/38), height, func(string) float64 { return 1.8 * smallText })
-	p.X.Tick.Marker = gonum.ConstantTicks{}
+	p.X.Tick.Marker = plot.ConstantTicks{}
 	room := f.within(height).Size().X.Points()
 	p.X.Label.Text = wrapped(x.label, room-textSize, textSize)
 	p.X.Tick.Marker = x.marker(int(room/52), room, func(label string) float64 { return textWidth(label, smallText) + 6 })
@@ -137,9 +137,9 @@ func newFigure(title, desc string, width, height float64, x, y axis) *Figure {
 }
 
 // marker returns the ticks for gonum, at their places.
-func (a axis) marker(n int, length float64, extent func(string) float64) (marker gonum.ConstantTicks) {
+func (a axis) marker(n int, length float64, extent func(string) float64) (marker plot.ConstantTicks) {
 	for _, t := range a.ticks(n, length, extent) {
-		marker = append(marker, gonum.Tick{Value: a.at(t.At), Label: t.Label})
+		marker = append(marker, plot.Tick{Value: a.at(t.At), Label: t.Label})
 	}
 	return marker
 }
@@ -156,12 +156,12 @@ func (f *Figure) axes() float64 {
 	return unset - f.within(unset).Size().Y.Points() + f.height
 }
 
-func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {
+func (f *Figure) key(name string, samples ...plot.Thumbnailer) {
 	f.keys = append(f.keys, key{text.Clean(name), samples})
 }
 
 // legend returns the keys in columns, which have the same width.
-func (f *Figure) legend() (columns []gonum.Legend, width, height float64) {
+func (f *Figure) legend() (columns []plot.Legend, width, height float64) {
 	room := f.width - 2*edge
 	names := make([]string, len(f.keys))
 	for i, k := range f.keys {
@@ -174,7 +174,7 @@ func (f *Figure) legend() (columns []gonum.Legend, width, height float64) {
 	most := max(1, min(len(names), int((room+legendGap)/width)))
 	rows := (len(names) + most - 1) / most
 	for part := range slices.Chunk(names, rows) {
-		l := gonum.NewLegend()
+		l := plot.NewLegend()
 		l.Top, l.Left, l.ThumbnailWidth, l.YPosition = true, true, legendKey, draw.PosCenter
 		l.TextStyle = style(ink, textSize, false)
 		l.Padding = legendRow - l.TextStyle.Rectangle("x").Max.Y
@@ -238,13 +238,13 @@ func (f *Figure) draw(to vg.Canvas, titled bool) {
 }
 
 // A plotFunc hides the size of a plotter's glyphs, so that gonum does not shrink the axes for them.
-type plotFunc func(c draw.Canvas, p *gonum.Plot)
+type plotFunc func(c draw.Canvas, p *plot.Plot)
 
-// Plot implements [gonum.Plotter].
-func (f plotFunc) Plot(c draw.Canvas, p *gonum.Plot) { f(c, p) }
+// Plot implements [plot.Plotter].
+func (f plotFunc) Plot(c draw.Canvas, p *plot.Plot) { f(c, p) }
 
 // add adds a plotter of places from 0 to 1.
-func (f *Figure) add(p gonum.Plotter) { f.plot.Add(plotFunc(p.Plot)) }
+func (f *Figure) add(p plot.Plotter) { f.plot.Add(plotFunc(p.Plot)) }
 
 // place returns where a point is drawn.
 func (f *Figure) place(p plotter.XY) plotter.XY { return plotter.XY{X: f.x.at(p.X), Y: f.y.at(p.Y)} }
@@ -253,7 +253,7 @@ func (f *Figure) place(p plotter.XY) plotter.XY { return plotter.XY{X: f.x.at(p.
 // above the place by the given distance.
 func (f *Figure) write(s string, in plottext.Style, at plotter.XY, above vg.Length) {
 	s = fitted(s, f.width/3, in.Font.Size.Points())
-	f.add(plotFunc(func(c draw.Canvas, _ *gonum.Plot) {
+	f.add(plotFunc(func(c draw.Canvas, _ *plot.Plot) {
 		box := in.Rectangle(s)
 		x := min(max(c.X(at.X)-box.Max.X/2, c.Min.X+2), c.Max.X-box.Max.X-2)
 		y := min(max(c.Y(at.Y)+above, c.Min.Y+2), c.Max.Y-in.Font.Size)

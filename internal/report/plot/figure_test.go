@@ -232,7 +232,7 @@ func TestVariable(t *testing.T) {
 	}
 }
 
-// A mark, a rule and paper are where they are said to be, in three pixels to the
+// A mark, a rule and paper are where they should be, in three pixels to the
 // unit.
 func TestPNG(t *testing.T) {
 	f := DrawCurves("c", []Curve{{Title: "c", XLabel: "x", YLabel: "y", Series: []Series{{Name: "s", X: []float64{1, 2, 3}, Y: []float64{1, 3, 2}}}}})[0]

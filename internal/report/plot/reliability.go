@@ -13,7 +13,7 @@ import (
 
 const (
 	// confidenceFloor is the smallest 1 − confidence on the axis. Higher confidences are drawn at its end.
-	confidenceFloor = 1e-5
+	leastConfidence = 1e-5
 	// panelHeight is the height of a panel within the axes, and stripShare the part of it for the counts at the bottom.
 	panelHeight, stripShare = 190.0, 0.16
 )
@@ -125,10 +125,10 @@ func (d *panel) draw(shared []panel) *Figure {
 	}
 	f.Note = readGaps(d.bins, gaps, right)
 	f.curve(pen(ink, 1.2, 0), plotter.XY{X: x.min}, plotter.XY{X: x.max}) // the axis includes zero
-	said := style(soft, smallText, false)
-	f.write(above, said, plotter.XY{X: 1, Y: 1}, 0)
+	note := style(soft, smallText, false)
+	f.write(above, note, plotter.XY{X: 1, Y: 1}, 0)
 	if (y.at(0)-y.at(low))*panelHeight > 2*smallText {
-		f.write(below, said, plotter.XY{X: 1, Y: y.at(low)}, 4)
+		f.write(below, note, plotter.XY{X: 1, Y: y.at(low)}, 4)
 	}
 	f.counts(groups, d.number)
 	f.band(d.number, gaps)
@@ -177,13 +177,13 @@ func panelAxes(panels []panel) (x, y axis) {
 		for _, g := range gapsOf(p.bins) {
 			least = min(least, g.X)
 			if rest := 1 - g.X; rest > 0 {
-				closest = min(closest, max(rest, confidenceFloor))
+				closest = min(closest, max(rest, leastConfidence))
 			}
 			values = append(values, g.Y, g.lower, g.upper)
 		}
 	}
 	if math.IsInf(closest, 1) { // all saturated
-		closest = confidenceFloor
+		closest = leastConfidence
 	}
 	x = axis{label: "confidence", kind: confidence, max: 1 - closest*0.8}
 	x.min = max(0, 1-(1-min(least, x.max))*1.15)

@@ -36,8 +36,8 @@ type Study struct {
 	// threshold.
 	Criterion detect.Criterion
 	Threshold float64
-	// Promise is a coverage to choose thresholds for. Its Level is 0 for none.
-	Promise Promise
+	// Guarantee is a coverage to choose thresholds for. Its Level is 0 for none.
+	Guarantee Guarantee
 }
 
 // Methods returns the methods that fit the predictions. The first is the default.
@@ -58,7 +58,7 @@ func (p *Predictions) Methods() (list []task.Method) {
 func (s *Study) CheckMethod() error {
 	methods := s.Fit.Methods()
 	_, decided := s.Fit.Task.(task.Decided)
-	if decided || s.Promises() {
+	if decided || s.Guarantees() {
 		methods = append(methods, None)
 	}
 	if !slices.Contains(methods, s.Method) {
@@ -96,9 +96,9 @@ func (s *Study) Check() error {
 		if s.Weights != nil && len(s.Weights) != p.Members {
 			return fmt.Errorf("%s: %d members, want %d as in the ensemble", p.Path, p.Members, len(s.Weights))
 		}
-		if i, said, mean := p.FirstWeighted(s.Weights); i >= 0 {
+		if i, stated, mean := p.FirstWeighted(s.Weights); i >= 0 {
 			return fmt.Errorf("%s: row %d: the mean is %v, and that of the members %v: they have weights, which %s knows", p.Path,
-				p.Rows[i], said, mean, setting.Ensemble)
+				p.Rows[i], stated, mean, setting.Ensemble)
 		}
 	}
 	return nil
@@ -244,8 +244,8 @@ func (k *Result) crossFit(fit func(rows []int) (*task.Calibration, error)) (*app
 
 // Run fits and scores. The argument producer is the program and its version.
 func (s *Study) Run(producer string) (*Result, error) {
-	if s.Promises() {
-		return s.promise(producer)
+	if s.Guarantees() {
+		return s.guarantee(producer)
 	}
 	if s.Criterion.Name == detect.ByRisk {
 		return s.answer(producer)
@@ -342,7 +342,7 @@ func scoredRow(e *task.Evaluation) row {
 	return row
 }
 
-// fromLogits takes the losses from logits. Where the probability of the truth is 0 in float64, its logarithm may be
+// fromLogits takes the losses from logits. Where the probability of the target is 0 in float64, its logarithm may be
 // finite.
 func (r *row) fromLogits(losses []float64) {
 	r.losses, r.values["nll"] = losses, stat.Mean(losses, nil)

@@ -147,8 +147,8 @@ func TestIsotonic(t *testing.T) {
 	k := fitted(t, Study{Method: task.ByIsotonic, Folds: 3, Seed: 1, Fit: fit, Test: test})
 	near(t, "test", []float64{k.value(t, "test, as saved", "mace"), k.value(t, "test, calibrated", "mace"), k.value(t, "test, calibrated", "coverage"), k.value(t, "test, calibrated", "width")},
 		[]float64{g.Test["mace"], g.Test["mace_isotonic"], g.Test["coverage_isotonic"], g.Test["width_isotonic"]}, exact)
-	if k.Carried() == "" || len(k.Fitted.Maps) != 2 || k.Fitted.Maps[0].Levels[len(k.Fitted.Maps[0].Levels)-1] != 1 {
-		t.Errorf("%q, maps %v", k.Carried(), k.Fitted.Maps)
+	if k.Transferred() == "" || len(k.Fitted.Maps) != 2 || k.Fitted.Maps[0].Levels[len(k.Fitted.Maps[0].Levels)-1] != 1 {
+		t.Errorf("%q, maps %v", k.Transferred(), k.Fitted.Maps)
 	}
 	// With members that are kept it is their mixture's distribution function.
 	mixed := fitted(t, Study{Method: task.ByIsotonic, Folds: 3, Seed: 1, Fit: read(t, "fit.npz", "regression")})

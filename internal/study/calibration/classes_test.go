@@ -26,9 +26,9 @@ import (
 const classes = 3
 
 // drawn are n rows whose labels are drawn from the softmax of normal logits; what was
-// saved are these logits times temperature, as probabilities or as logits. truth is
+// saved are these logits times temperature, as probabilities or as logits. target is
 // the probabilities that the labels are drawn from.
-func drawn(t *testing.T, seed uint64, n int, temperature float64, probabilities bool) (p *Predictions, truth []float64) {
+func drawn(t *testing.T, seed uint64, n int, temperature float64, probabilities bool) (p *Predictions, target []float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 0))
 	var values []float64
@@ -43,7 +43,7 @@ func drawn(t *testing.T, seed uint64, n int, temperature float64, probabilities 
 		for u -= fair[0]; u > 0 && label < classes-1; u -= fair[label] {
 			label++
 		}
-		truth = append(truth, fair...)
+		target = append(target, fair...)
 		labels, rows = append(labels, label), append(rows, 2*i) // every other row was left out
 		if probabilities {
 			values = append(values, softmax(z, 1/temperature)...)
@@ -53,13 +53,13 @@ func drawn(t *testing.T, seed uint64, n int, temperature float64, probabilities 
 			values = append(values, v*temperature+5) // a shift changes nothing
 		}
 	}
-	p = of(t, values, classes, probabilities, labels)
+	p = newPredictions(t, values, classes, probabilities, labels)
 	p.Path, p.SHA256, p.Rows, p.LeftOut = fmt.Sprintf("drawn-%d.npz", seed), fmt.Sprint(seed), rows, n
-	return p, truth
+	return p, target
 }
 
 // of makes predictions of classes.
-func of(t *testing.T, values []float64, classes int, probabilities bool, labels []int) *Predictions {
+func newPredictions(t *testing.T, values []float64, classes int, probabilities bool, labels []int) *Predictions {
 	t.Helper()
 	saved, err := restoreClasses(values, classes, probabilities, labels)
 	if err != nil {
@@ -132,14 +132,14 @@ func TestRecovers(t *testing.T) {
 		{task.ByVector, 2, false, 15.09},
 		{task.ByVector, 0.5, true, 15.09},
 	} {
-		l, truth := drawn(t, 1, n, c.temperature, c.probabilities)
+		l, target := drawn(t, 1, n, c.temperature, c.probabilities)
 		k := run(t, Study{Method: c.method, Folds: 3, Seed: 1, Fit: l})
 		name := fmt.Sprintf("%s, %v, probabilities %v", c.method, c.temperature, c.probabilities)
 
 		fitted := k.applied(l)
 		var divergence, before, after float64
 		for i, label := range l.Known.Classes {
-			saved, found, fair := softmax(logs(l)[i*classes:][:classes], 1), fitted[i*classes:][:classes], truth[i*classes:][:classes]
+			saved, found, fair := softmax(logs(l)[i*classes:][:classes], 1), fitted[i*classes:][:classes], target[i*classes:][:classes]
 			before, after = before-math.Log(saved[label])/n, after-math.Log(found[label])/n
 			for class, p := range fair {
 				divergence += p * math.Log(p/found[class])
@@ -184,7 +184,7 @@ func TestStandardError(t *testing.T) {
 	)
 	var sum, squares float64
 	for seed := range uint64(draws) {
-		l, truth := drawn(t, 100+seed, n, temperature, false)
+		l, target := drawn(t, 100+seed, n, temperature, false)
 		fitted, err := (&Study{Method: task.ByTemperature}).fit(l.Saved)
 		if err != nil {
 			t.Fatal(err)
@@ -193,7 +193,7 @@ func TestStandardError(t *testing.T) {
 		var information float64
 		for i := range n {
 			var mean, square float64
-			for class, p := range truth[i*classes:][:classes] {
+			for class, p := range target[i*classes:][:classes] {
 				z := logs(l)[i*classes+class]
 				mean, square = mean+p*z, square+p*z*z
 			}
@@ -223,7 +223,7 @@ func TestClosedForm(t *testing.T) {
 	entropy := -0.75*math.Log(0.75) - 0.25*math.Log(0.25)
 	before := math.Log1p(math.Exp(-a)) + a/4
 	for _, method := range []task.Method{task.ByTemperature, task.ByVector} {
-		k := run(t, Study{Method: method, Folds: 2, Seed: 3, Fit: of(t, values, 2, false, labels)})
+		k := run(t, Study{Method: method, Folds: 2, Seed: 3, Fit: newPredictions(t, values, 2, false, labels)})
 		tolerance := 1e-9
 		if method == task.ByVector {
 			tolerance = 1e-4 * a * a // the ridge is counted in the minimum
@@ -240,7 +240,7 @@ func TestClosedForm(t *testing.T) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	fit, _ := drawn(t, 1, 500, 2, false)
-	test, truth := drawn(t, 2, 400, 2, false)
+	test, target := drawn(t, 2, 400, 2, false)
 	k := run(t, Study{Method: task.ByTemperature, Folds: 5, Seed: 1, Fit: fit, Test: test})
 	for _, width := range []int{80, 120} {
 		var b strings.Builder
@@ -267,7 +267,7 @@ func TestTable(t *testing.T) {
 	probs := make([]float64, 0, len(test.Outcomes))
 	right, nll := 0, 0.0
 	for i, label := range test.Known.Classes {
-		fair, saved := truth[i*classes:][:classes], test.Outcomes[i*classes:][:classes]
+		fair, saved := target[i*classes:][:classes], test.Outcomes[i*classes:][:classes]
 		if fair[label] == slices.Max(fair) {
 			right++
 		}
@@ -301,7 +301,7 @@ func mean(values []float64) (mean float64) {
 	return mean
 }
 
-// What must not be taken at face value is said, and stands below the table.
+// What must not be taken at face value is noted, and stands below the table.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
 	fit, _ := drawn(t, 1, 500, 2, false)
@@ -361,7 +361,7 @@ func TestErrors(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	study := func(rows, folds int) *Study {
-		p := of(t, make([]float64, 2*rows), 2, false, make([]int, rows))
+		p := newPredictions(t, make([]float64, 2*rows), 2, false, make([]int, rows))
 		return &Study{Method: task.ByTemperature, Fit: p, Folds: folds}
 	}
 	for want, k := range map[string]*Result{

@@ -8,8 +8,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // fromFile are the columns of rows whose numbers come from the file of the predictions, because averaged outcomes lack the members.
@@ -117,9 +117,9 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 		return nil, nil
 	}
 	// f gets the row in the file.
-	calibrated := func(f func(i int, outcome []float64, label truth.Truth) error) error {
+	calibrated := func(f func(i int, outcome []float64, label target.Target) error) error {
 		var scaled []float64
-		return p.Each(func(i int, outcome []float64, label truth.Truth) error {
+		return p.Each(func(i int, outcome []float64, label target.Target) error {
 			if k.Fitted != nil {
 				scaled = p.Task.Apply(scaled, k.Fitted, outcome)
 				outcome = scaled
@@ -127,14 +127,14 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 			return f(p.Rows[i], outcome, label)
 		})
 	}
-	if err := calibrated(func(_ int, outcome []float64, label truth.Truth) error { return confidences.Add(outcome, label) }); err != nil {
+	if err := calibrated(func(_ int, outcome []float64, label target.Target) error { return confidences.Add(outcome, label) }); err != nil {
 		return nil, err
 	}
 	limits := expect.Limits{Threshold: confidences.Threshold()}
 	if limits.Threshold == 0 {
 		return nil, expect.ErrFew
 	}
-	want := task.RowOptions{Truth: true, Signs: limits.Threshold}
+	want := task.RowOptions{Target: true, Signs: limits.Threshold}
 	columns := p.Task.Columns(want)
 	signs := task.SignsOf(p.Task, columns)
 	mutual, err := replacing(p.Path, slices.DeleteFunc(slices.Clone(columns), func(c task.Column) bool {
@@ -145,7 +145,7 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 	}
 	var all []expect.Seen
 	reading := task.Reading{NoMaps: true}
-	err = calibrated(func(i int, outcome []float64, label truth.Truth) error {
+	err = calibrated(func(i int, outcome []float64, label target.Target) error {
 		if err := task.Read(p.Task, &reading, want, task.Average{Outcome: outcome}, label); err != nil {
 			return err
 		}

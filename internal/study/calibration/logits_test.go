@@ -67,7 +67,7 @@ func TestLargeLogits(t *testing.T) {
 			t.Parallel()
 			for _, n := range []int{2, 10} {
 				logits, labels := sure(600, n, temperature)
-				fit := of(t, logits, n, false, labels)
+				fit := newPredictions(t, logits, n, false, labels)
 				k := run(t, Study{Method: task.ByTemperature, Folds: 5, Fit: fit})
 				want := exactTemperature(logits, labels)
 				checkTemperature(t, k, want, exactNLL(logits, labels, 1/want), exactNLL(logits, labels, 1))
@@ -125,7 +125,7 @@ func TestLargeLogOdds(t *testing.T) {
 func TestSureRowsDiffer(t *testing.T) {
 	t.Parallel()
 	logits, labels := sure(600, 3, 10_000)
-	a, b := of(t, logits[:900], 3, false, labels[:300]), of(t, logits[900:], 3, false, labels[300:])
+	a, b := newPredictions(t, logits[:900], 3, false, labels[:300]), newPredictions(t, logits[900:], 3, false, labels[300:])
 	a.SHA256, b.SHA256 = "a", "b"
 	if n := a.InCommon(b); n > 0 {
 		t.Errorf("%d rows in common", n)

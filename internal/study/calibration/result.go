@@ -31,7 +31,7 @@ type Result struct {
 	Fitted    *task.Calibration // nil with [None]
 	Threshold *Threshold        // nil if none was asked for
 
-	// Coverage is what was chosen for [Study.Promise], or nil.
+	// Coverage is what was chosen for [Study.Guarantee], or nil.
 	Coverage *guarantee.Coverage
 
 	realised *guarantee.Realised // on the test predictions; nil without them
@@ -182,7 +182,7 @@ func (k *Result) Describe() string {
 	if k.Threshold != nil {
 		advice += "; " + k.Threshold.String()
 	}
-	before, crossed := report.Apart(k.before, k.crossed, report.Fixed, 4)
+	before, crossed := report.Distinguish(k.before, k.crossed, report.Fixed, 4)
 	after := report.Fixed(k.after, 4)
 	switch key := k.worth(); {
 	case key == "mace":
@@ -251,7 +251,7 @@ func (k *Result) Show() *study.Document {
 		d.Sections = append(d.Sections, k.scores(), k.decisions())
 	}
 	if k.Coverage != nil {
-		d.Sections = append(d.Sections, k.promised())
+		d.Sections = append(d.Sections, k.guaranteed())
 	}
 	return d
 }
@@ -438,8 +438,8 @@ func (k *Result) WriteApplied(out io.Writer, npz bool) error {
 	return w.Error()
 }
 
-// Carried returns the reason why no ensemble can store the fit, or "".
-func (k *Result) Carried() string {
+// Transferred returns the reason why no ensemble can store the fit, or "".
+func (k *Result) Transferred() string {
 	if !k.study.by().Intervals {
 		return ""
 	}

@@ -10,19 +10,19 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Saved holds the averaged outcomes of examples, restored from a file of predictions.
 type Saved struct {
 	Task     task.Task
-	Outcomes []float64   // n×Width
-	Logs     []float64   // what calibrations scale, if the file has logits, or else nil: see [task.Logged]
-	Known    truth.Truth // what is known of the n examples
+	Outcomes []float64     // n×Width
+	Logs     []float64     // what calibrations scale, if the file has logits, or else nil: see [task.Logged]
+	Known    target.Target // what is known of the n examples
 	// Rows are the indices in the file, from 0, of the examples in Outcomes. Examples without predictions are left out,
 	// and LeftOut counts them.
 	Rows    []int
@@ -79,17 +79,17 @@ func (s *Saved) EachTarget(f func(i, k int, y float64)) {
 // binary. labels may be nil, which is [predictions.ErrNoTruth].
 func restoreClasses(values []float64, classes int, probabilities bool, labels []int) (*Saved, error) {
 	if labels == nil {
-		return nil, predictions.ErrNoTruth
+		return nil, predictions.ErrNoTargets
 	}
 	name, count := "classes", classes
 	if classes == 2 {
 		name, count = "binary", 1
 	}
-	t, err := task.Of(name, task.OutputSpec{Count: count})
+	t, err := task.New(name, task.OutputSpec{Count: count})
 	if err != nil {
 		return nil, err
 	}
-	out := &Saved{Task: t, Known: truth.Truth{Classes: labels}}
+	out := &Saved{Task: t, Known: target.Target{Classes: labels}}
 	if probabilities {
 		out.Outcomes = normalised(values, classes)
 	} else {
@@ -163,7 +163,7 @@ func (s *Saved) Written(outcomes, low, high []float64) []Written {
 
 // FirstWeighted returns the first example whose saved mean is not the mean of its members with the given weights. i is
 // −1 if there is none.
-func (s *Saved) FirstWeighted(weights []float64) (i int, said, mean float64) {
+func (s *Saved) FirstWeighted(weights []float64) (i int, stated, mean float64) {
 	i = -1
 	s.EachTarget(func(at, k int, _ float64) {
 		m := s.Mixture(at, k, weights, nil)
@@ -173,15 +173,15 @@ func (s *Saved) FirstWeighted(weights []float64) (i int, said, mean float64) {
 		}
 		// Members are float32, and columns of text have nine digits.
 		if a, b := s.Moments(s.Outcomes, at, k).Mean, m.Moments().Mean; i < 0 && math.Abs(a-b) > 1e-6*largest {
-			i, said, mean = at, a, b
+			i, stated, mean = at, a, b
 		}
 	})
-	return i, said, mean
+	return i, stated, mean
 }
 
 // Distribution returns the predicted distribution of target k of example i. It is the mixture of the saved members, or
 // else the Gaussian with the moments of the average.
-func (s *Saved) Distribution(i, k int, weights []float64) gauss.Distribution {
+func (s *Saved) Distribution(i, k int, weights []float64) regression.Distribution {
 	if s.Members > 0 {
 		return s.Mixture(i, k, weights, nil)
 	}
@@ -204,16 +204,16 @@ func restoreLabels(r *predictions.Rows) (*Saved, error) {
 	case n == 0:
 		return nil, errors.New("no probabilities or logits of labels")
 	case r.Values["labels"] == nil:
-		return nil, predictions.ErrNoTruth
+		return nil, predictions.ErrNoTargets
 	case r.Width("labels") != n:
 		return nil, fmt.Errorf("%d labels are known, and %s are of %d", r.Width("labels"), from, n)
 	}
-	t, err := task.Of("labels", task.OutputSpec{Output: from, Count: n})
+	t, err := task.New("labels", task.OutputSpec{Output: from, Count: n})
 	if err != nil {
 		return nil, err
 	}
-	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
-	var signs truth.Signs
+	out := &Saved{Task: t, Known: target.Target{Width: n}}
+	var signs target.Signs
 	for i := range r.Len {
 		if empty(r, from, i) {
 			out.LeftOut++
@@ -223,10 +223,10 @@ func restoreLabels(r *predictions.Rows) (*Saved, error) {
 		for k, v := range known {
 			signs.Add(v)
 			if v != v {
-				known[k] = truth.Unknown
+				known[k] = target.Unknown
 			}
 		}
-		if err := truth.Labels.Check(known); err != nil {
+		if err := target.Labels.Check(known); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
 		var pairs []float64
@@ -262,7 +262,7 @@ func (s *Saved) add(row int, outcome, known []float64) {
 func (s *Saved) check() error {
 	switch {
 	case len(s.Rows) == 0 && s.Unlabelled > 0:
-		return predictions.ErrNoTruth
+		return predictions.ErrNoTargets
 	case len(s.Rows) == 0:
 		return errors.New("no row has predictions")
 	}
@@ -280,7 +280,7 @@ func restoreRegression(r *predictions.Rows) (*Saved, error) {
 	case n == 0:
 		return nil, errors.New("no means")
 	case r.Values["target"] == nil:
-		return nil, predictions.ErrNoTruth
+		return nil, predictions.ErrNoTargets
 	}
 	for _, name := range []string{"target", "std", "aleatoric_std", "epistemic_std"} {
 		if r.Values[name] != nil && r.Width(name) != n {
@@ -291,14 +291,14 @@ func restoreRegression(r *predictions.Rows) (*Saved, error) {
 	of := restoring{Rows: r, units: units(r, n)}
 	spec := task.OutputSpec{Output: "mean", Count: n, Regression: &task.RegressionSpec{Units: of.units}}
 	if of.noisy = r.Values["std"] != nil || r.Values["aleatoric_std"] != nil; of.noisy {
-		spec.Count, spec.Regression.Head = 2*n, gauss.ByVariance
+		spec.Count, spec.Regression.Head = 2*n, regression.ByVariance
 	}
-	t, err := task.Of("regression", spec)
+	t, err := task.New("regression", spec)
 	if err != nil {
 		return nil, err
 	}
 	of.task = t.(task.Targeted)
-	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
+	out := &Saved{Task: t, Known: target.Target{Width: n}}
 	if m := r.Width("member_mean"); m > 0 {
 		if m%n != 0 || r.Values["member_std"] != nil && r.Width("member_std") != m {
 			return nil, fmt.Errorf("%d means of members of %d targets, and %d of their standard deviations", m, n, r.Width("member_std"))
@@ -314,7 +314,7 @@ func restoreRegression(r *predictions.Rows) (*Saved, error) {
 			out.Unlabelled++
 			continue
 		}
-		if err := truth.Numbers.Check(r.Row("target", i)); err != nil {
+		if err := target.Numbers.Check(r.Row("target", i)); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
 		outcome, err := of.outcome(i)
@@ -341,12 +341,12 @@ func restoreRegression(r *predictions.Rows) (*Saved, error) {
 type restoring struct {
 	*predictions.Rows
 	task  task.Targeted
-	units []gauss.Units // of each target
-	noisy bool          // there are standard deviations
+	units []regression.Units // of each target
+	noisy bool               // there are standard deviations
 }
 
 // units returns units in which means are of order 1, because outcomes hold their squares.
-func units(r *predictions.Rows, targets int) (units []gauss.Units) {
+func units(r *predictions.Rows, targets int) (units []regression.Units) {
 	for k := range targets {
 		var means []float64
 		for i := range r.Len {
@@ -354,9 +354,9 @@ func units(r *predictions.Rows, targets int) (units []gauss.Units) {
 				means = append(means, v)
 			}
 		}
-		u, err := gauss.FitUnits(means)
+		u, err := regression.FitUnits(means)
 		if err != nil { // all means are equal, or there are none
-			u = gauss.Units{Std: 1}
+			u = regression.Units{Std: 1}
 			if means != nil {
 				u.Mean = means[0]
 			}
@@ -368,7 +368,7 @@ func units(r *predictions.Rows, targets int) (units []gauss.Units) {
 
 // outcome returns the averaged outcome of row i.
 func (r *restoring) outcome(i int) ([]float64, error) {
-	var moments []gauss.Moments
+	var moments []regression.Moments
 	for k, mean := range r.Row("mean", i) {
 		u := r.units[k]
 		std := func(name string) float64 {
@@ -394,7 +394,7 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 		case r.noisy && aleatoric == 0:
 			return nil, fmt.Errorf("standard deviations of target %d: aleatoric 0, want a number above it", k)
 		}
-		moments = append(moments, gauss.Moments{Mean: z, Aleatoric: aleatoric * aleatoric, Epistemic: epistemic * epistemic})
+		moments = append(moments, regression.Moments{Mean: z, Aleatoric: aleatoric * aleatoric, Epistemic: epistemic * epistemic})
 	}
 	return r.task.FromMoments(moments), nil
 }
@@ -403,7 +403,7 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 // average. weights are the weights of the members, or nil for equal ones.
 func (s *Saved) Fit(by task.Calibrator, weights []float64) (*task.Calibration, error) {
 	if s.Members > 0 && by.FitMembers != nil {
-		return by.FitMembers(s.Known, func(i, k int) gauss.Mixture { return s.Mixture(i, k, weights, nil) })
+		return by.FitMembers(s.Known, func(i, k int) regression.Mixture { return s.Mixture(i, k, weights, nil) })
 	}
 	if s.Logs != nil {
 		return s.Task.(task.Logged).FitLogs(by.Method, s.Logs, s.Known)
@@ -445,8 +445,8 @@ func (s *Saved) scaled(c *task.Calibration) []float64 {
 
 // Mixture returns the mixture of the stored members for target k of example i, calibrated by noise or factors of
 // variances. c may be nil. Without noise variances are 0.
-func (s *Saved) Mixture(i, k int, weights []float64, c *task.Calibration) gauss.Mixture {
-	m := gauss.Mixture{Weights: weights}
+func (s *Saved) Mixture(i, k int, weights []float64, c *task.Calibration) regression.Mixture {
+	m := regression.Mixture{Weights: weights}
 	for j := range s.Members {
 		at := (i*s.Members+j)*s.Known.Width + k
 		m.Means = append(m.Means, s.Means[at])
@@ -461,10 +461,10 @@ func (s *Saved) Mixture(i, k int, weights []float64, c *task.Calibration) gauss.
 	if c == nil || c.Factor(k) == 1 {
 		return m
 	}
-	return gauss.VarianceScaling{Factor: c.Factor(k)}.Mixture(m)
+	return regression.VarianceScaling{Factor: c.Factor(k)}.Mixture(m)
 }
 
 // Moments returns the moments of target k of a regression's averaged outcome, in the units of the target.
-func (s *Saved) Moments(outcomes []float64, i, k int) gauss.Moments {
+func (s *Saved) Moments(outcomes []float64, i, k int) regression.Moments {
 	return s.Task.(task.Targeted).Moments(outcomes[i*s.Task.About().Width:], k)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // openStored opens predictions of pixels or tokens. It returns nil if the file has one position for an example.
@@ -26,7 +26,7 @@ func openStored(path, of string, opts predictions.ReadOptions) (*Predictions, er
 
 // Each calls f with the outcome and the label of each example that has predictions, and counts the others. The outcome is valid
 // until f returns.
-func (p *Predictions) Each(f func(k int, outcome []float64, label truth.Truth) error) error {
+func (p *Predictions) Each(f func(k int, outcome []float64, label target.Target) error) error {
 	if p.stored == nil {
 		width := p.Task.About().Width
 		for k := range p.Rows {
@@ -37,7 +37,7 @@ func (p *Predictions) Each(f func(k int, outcome []float64, label truth.Truth) e
 		return nil
 	}
 	p.Rows = p.Rows[:0]
-	skipped, err := p.stored.Each(func(i int, outcome []float64, label truth.Truth) error {
+	skipped, err := p.stored.Each(func(i int, outcome []float64, label target.Target) error {
 		p.Rows = append(p.Rows, i)
 		return f(len(p.Rows)-1, outcome, label)
 	})
@@ -55,7 +55,7 @@ func (s *Study) runStored(producer string) (*Result, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	if err := s.Fit.Each(func(_ int, outcome []float64, label truth.Truth) error {
+	if err := s.Fit.Each(func(_ int, outcome []float64, label target.Target) error {
 		return rows.Add(s.Fit.Task, outcome, label)
 	}); err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (s *Study) scoreStored(p *Predictions, with ...func(example int) *task.Cali
 		all[k] = task.NewEvaluator(p.Task, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
 	}
 	var scaled []float64
-	err := p.Each(func(i int, outcome []float64, label truth.Truth) error {
+	err := p.Each(func(i int, outcome []float64, label target.Target) error {
 		for k, e := range all {
 			now := outcome
 			if c := with[k](i); c != nil {

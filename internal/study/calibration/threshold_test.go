@@ -27,7 +27,7 @@ func pairs(t *testing.T, n int, seed uint64) *Predictions {
 		}
 		values, labels = append(values, 0, 3*z), append(labels, class)
 	}
-	return of(t, values, 2, false, labels)
+	return newPredictions(t, values, 2, false, labels)
 }
 
 // The criterion chooses the threshold on calibrated probabilities. The row of the test shows the decisions by that
@@ -97,11 +97,11 @@ func TestThresholdGiven(t *testing.T) {
 	if err != nil || k.Threshold.Value != 0.3 || strings.Contains(text(t, k.Show().JSON), "criterion") || k.rows[1].values["sensitivity"] < k.rows[0].values["sensitivity"] {
 		t.Errorf("%s, %v", text(t, k.Show().JSON), err)
 	}
-	s.Method, s.Fit = task.ByTemperature, of(t, []float64{1, 2, 3, 3, 2, 1}, 3, false, []int{0, 1})
+	s.Method, s.Fit = task.ByTemperature, newPredictions(t, []float64{1, 2, 3, 3, 2, 1}, 3, false, []int{0, 1})
 	if _, err := s.run(); err == nil || !strings.Contains(err.Error(), "there are 3 classes") {
 		t.Error(err)
 	}
-	s.Method, s.Fit, s.Threshold, s.Criterion = None, of(t, []float64{0, 2, 0, 1}, 2, false, []int{1, 1}), 0, detect.Criterion{Name: detect.ByF1}
+	s.Method, s.Fit, s.Threshold, s.Criterion = None, newPredictions(t, []float64{0, 2, 0, 1}, 2, false, []int{1, 1}), 0, detect.Criterion{Name: detect.ByF1}
 	if _, err := s.run(); err == nil || !strings.Contains(err.Error(), "0 of class 0 and 2 of class 1") {
 		t.Error(err)
 	}

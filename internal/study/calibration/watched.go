@@ -51,7 +51,7 @@ func (k *Result) watch(threshold float64) *watched {
 		a := task.Average{Outcome: slices.Clone(outcomes[i*width:][:width]), Threshold: threshold}
 		row = p.Task.Values(row[:0], task.RowOptions{}, a, p.Known.At(i))
 		var class int
-		of, class = w.Of(of, row)
+		of, class = w.Numbers(of, row)
 		for n, v := range of {
 			if own := rows[w.Names[n]]; own != nil {
 				v = own[at]

@@ -9,15 +9,15 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// quality says how the logit of a network depends on the logit η of the truth: slope·η + shift + noise·e, with e ~ N(0, 1) of
+// quality says how the logit of a network depends on the logit η of the target: slope·η + shift + noise·e, with e ~ N(0, 1) of
 // each example.
 type quality struct{ slope, shift, noise float64 }
 
@@ -32,7 +32,7 @@ type world struct {
 	tests, validates int
 }
 
-// worlds are the populations of the table in fixtures/promise/README.md.
+// worlds are the populations of the table in fixtures/reliability/README.md.
 func worlds() []world {
 	usual := quality{1.6, 0, 1.2}
 	all := []world{
@@ -64,15 +64,15 @@ func worlds() []world {
 	return all
 }
 
-// seen are examples: the logit of the truth, the noises of the three networks, and classes.
+// seen are examples: the logit of the target, the noises of the three networks, and classes.
 type seen struct {
 	dataset.Dataset
-	truth   []float64
+	target  []float64
 	noise   [3][]float64
 	classes []int
 }
 
-func (s *seen) Len() int { return len(s.truth) }
+func (s *seen) Len() int { return len(s.target) }
 
 func (w world) see(rng *rand.Rand, n int) *seen {
 	s := &seen{}
@@ -84,7 +84,7 @@ func (w world) see(rng *rand.Rand, n int) *seen {
 		for k := range s.noise {
 			s.noise[k] = append(s.noise[k], math.Sqrt(w.shared)*common+math.Sqrt(1-w.shared)*rng.NormFloat64())
 		}
-		s.truth, s.classes = append(s.truth, eta), append(s.classes, class)
+		s.target, s.classes = append(s.target, eta), append(s.classes, class)
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func (w world) see(rng *rand.Rand, n int) *seen {
 // logits returns those of network k, with the draws of a seed.
 func (w world) logits(k int, s *seen, slope float64, rng *rand.Rand) []float64 {
 	q, out := []quality{w.sgd, w.swa, w.swag}[k], make([]float64, s.Len())
-	for i, eta := range s.truth {
+	for i, eta := range s.target {
 		out[i] = q.slope*eta + q.shift + q.noise*s.noise[k][i]
 		if k == 2 {
 			out[i] = slope*out[i] + 0.1*q.noise*rng.NormFloat64()
@@ -154,13 +154,13 @@ func paired(z []float64) []float64 {
 func further(t *testing.T, z []float64, classes []int) map[string]mapping {
 	t.Helper()
 	all := map[string]mapping{}
-	what, err := task.Of("classes", task.OutputSpec{Count: 2})
+	what, err := task.New("classes", task.OutputSpec{Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, by := range []task.Method{task.ByStructured, task.ByQuadratic, task.ByVennAbers} {
 		fit, _ := task.Find(what, by)
-		c, err := fit.Fit(calibrate.Softmax(nil, paired(z), 2, 1), truth.Truth{Classes: classes})
+		c, err := fit.Fit(calibrate.Softmax(nil, paired(z), 2, 1), target.Target{Classes: classes})
 		if err != nil {
 			t.Fatal(by, err)
 		}
@@ -190,11 +190,11 @@ type row struct {
 	fresh float64
 }
 
-// compared returns the comparison of eight methods and the floor, and their losses on fresh examples. all adds the rows of --metrics
+// compared returns the comparison of eight methods and the constant prediction, and their losses on fresh examples. all adds the rows of --metrics
 // all.
 func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64, all bool) (*Result, []row) {
 	t.Helper()
-	binary, err := task.Of("binary", task.OutputSpec{Count: 1})
+	binary, err := task.New("binary", task.OutputSpec{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,11 +233,11 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64, all b
 		}
 		x := row{m, 0}
 		for i, z := range by(zFresh) {
-			p := sigmoid(fresh.truth[i])
+			p := sigmoid(fresh.target[i])
 			x.fresh += (p*nll(z, 1) + (1-p)*nll(z, 0)) / float64(len(zFresh))
 		}
 		if networks == 0 {
-			r.Floor = m
+			r.Constant = m
 		} else {
 			r.Methods = append(r.Methods, m)
 		}
@@ -288,10 +288,10 @@ type tally struct {
 	changed, dear, needless, none, under int
 }
 
-// add adds the advice for one set of data and two seeds. Without any the user is left with the floor.
+// add adds the advice for one set of data and two seeds. Without any the user is left with the constant prediction.
 func (a *tally) add(rows []row, chosen, other *Method) {
-	floor, least, one := rows[len(rows)-1].fresh, math.Inf(1), math.Inf(1)
-	own := floor
+	constant, least, one := rows[len(rows)-1].fresh, math.Inf(1), math.Inf(1)
+	own := constant
 	for _, x := range rows {
 		least = min(least, x.fresh)
 		if x.Networks == 1 {
@@ -309,7 +309,7 @@ func (a *tally) add(rows []row, chosen, other *Method) {
 	switch {
 	case chosen == nil:
 		a.none++
-	case own > floor:
+	case own > constant:
 		a.under++
 	}
 	if chosen != nil && chosen.Networks > 1 {
@@ -327,10 +327,10 @@ func key(m *Method) string {
 }
 
 // The advice is near the best row on fresh data, and takes thirty networks without a gain in at most one of twenty comparisons.
-// Of networks that learnt nothing it recommends none. The rule before had more regret. At night the table of fixtures/promise/README.md
+// Of networks that learnt nothing it recommends none. The rule before had more regret. At night the table of fixtures/reliability/README.md
 // comes from these figures. The rows of --metrics all may cost a tenth of the regret of the rule before.
 func TestAdvice(t *testing.T) {
-	repetitions, others := promise.Figure(3, 1000), promise.Figure(1, 1000)
+	repetitions, others := reliability.Figure(3, 1000), reliability.Figure(1, 1000)
 	var lines []string
 	var regret, was, wide float64
 	for _, w := range worlds() {

@@ -18,14 +18,14 @@ import (
 // builder evaluates the methods of a comparison one after the other, and collects their numbers.
 type builder struct {
 	*Comparison
-	run     infer.Run
-	task    task.Task // of the networks; nil before the first result
-	kept    bool      // see [Result]
-	methods []*Method
-	floor   *Method
-	floorOf string
-	notes   []string
-	shared  map[*infer.Model]*shared // by the first network of a method whose outcomes are not kept
+	run        infer.Run
+	task       task.Task // of the networks; nil before the first result
+	kept       bool      // see [Result]
+	methods    []*Method
+	constant   *Method
+	constantOf string
+	notes      []string
+	shared     map[*infer.Model]*shared // by the first network of a method whose outcomes are not kept
 }
 
 func newBuilder(c *Comparison, run infer.Run) *builder {
@@ -39,8 +39,8 @@ func (b *builder) result(notes []string) (*Result, error) {
 		Task:       b.task,
 		Kept:       b.kept,
 		Methods:    b.methods,
-		Floor:      b.floor,
-		FloorOf:    b.floorOf,
+		Constant:   b.constant,
+		ConstantOf: b.constantOf,
 		Notes:      append(b.notes, notes...),
 		Runtime:    b.run.About(),
 	}
@@ -132,8 +132,8 @@ func (m *Method) warnings(p *baseline.Predicted) (list []error) {
 	list = slices.Concat(p.Notes, m.doubts)
 	if m.Noise != nil {
 		for _, w := range m.Noise.Warnings() {
-			said := func(known error) bool { return known.Error() == w.Error() }
-			if !slices.ContainsFunc(m.Warnings, said) && !slices.ContainsFunc(list, said) {
+			same := func(known error) bool { return known.Error() == w.Error() }
+			if !slices.ContainsFunc(m.Warnings, same) && !slices.ContainsFunc(list, same) {
 				list = append(list, w)
 			}
 		}

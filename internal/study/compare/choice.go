@@ -60,13 +60,13 @@ func (r judge) candidates() []*Method {
 	return all
 }
 
-// learnt returns the methods that are clearly better than the floor, with intervals that hold for all together.
+// learnt returns the methods that are clearly better than the constant prediction, with intervals that hold for all together.
 func (r judge) learnt(all []*Method) (some []*Method) {
-	if r.Floor == nil || len(all) == 0 {
+	if r.Constant == nil || len(all) == 0 {
 		return all
 	}
-	for k, over := range r.together(all, r.Floor) {
-		if over.High < 0 || r.never(all[k], r.Floor) {
+	for k, over := range r.together(all, r.Constant) {
+		if over.High < 0 || r.never(all[k], r.Constant) {
 			some = append(some, all[k])
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/study/compare/show"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -131,7 +131,7 @@ func checkShown(t *testing.T, r *compare.Result) {
 	t.Helper()
 	r.BatchNorm = study.BatchNorm{Networks: r.Networks(), Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	shown := show.Of(r)
+	shown := show.Result(r)
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, shown); err != nil {
 		t.Fatal(err)
 	}
@@ -226,14 +226,14 @@ func printed(t *testing.T, r *compare.Result) string {
 	t.Helper()
 	r.BatchNorm = study.BatchNorm{Networks: r.Networks(), Records: []*batchnorm.Record{nil}}
 	var text strings.Builder
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, show.Of(r)); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, show.Result(r)); err != nil {
 		t.Fatal(err)
 	}
 	return text.String()
 }
 
 // With validation data all is fitted on it; what cannot be fitted is left out with a
-// note, or said of the method.
+// note, or part of the method's text.
 func TestValidation(t *testing.T) {
 	t.Parallel()
 	c := small(t)
@@ -250,10 +250,10 @@ func TestValidation(t *testing.T) {
 		t.Error(text)
 	}
 	checkRefit(t, r, r.Methods[1])
-	if h := show.Of(r).Heading; !strings.HasSuffix(h, "T fitted on 10 validation images") {
+	if h := show.Result(r).Heading; !strings.HasSuffix(h, "T fitted on 10 validation images") {
 		t.Errorf("%q", h)
 	}
-	js, err := json.Marshal(show.Of(r).JSON)
+	js, err := json.Marshal(show.Result(r).JSON)
 	if err != nil || !strings.Contains(string(js), `"validation_examples":10,`) || !strings.Contains(string(js), `"temperatures":[`) {
 		t.Errorf("%s, %v", js, err)
 	}
@@ -302,7 +302,9 @@ func checkRefit(t *testing.T, r *compare.Result, m *compare.Method) {
 // unfit is data of a class that no network knows.
 type unfit struct{ dataset.Dataset }
 
-func (d unfit) Labels() truth.Truth { return truth.Truth{Classes: slices.Repeat([]int{7}, d.Len())} }
+func (d unfit) Labels() target.Target {
+	return target.Target{Classes: slices.Repeat([]int{7}, d.Len())}
+}
 
 // Several runs are named in the heading and in the facts; temperatures without
 // validation data are cross-fitted on two halves.
@@ -326,17 +328,17 @@ func TestRuns(t *testing.T) {
 	}
 	checkRefit(t, r, m)
 	single := "single rows of " + c.Runs[0].Network.Posterior.Path
-	if h := show.Of(r).Heading; !strings.HasSuffix(h, "; 2 posteriors, "+single) {
+	if h := show.Result(r).Heading; !strings.HasSuffix(h, "; 2 posteriors, "+single) {
 		t.Errorf("%q", h)
 	}
-	facts := show.Of(r).Page().Facts
+	facts := show.Result(r).Page().Facts
 	if f := facts[len(facts)-1]; f.Name != "posteriors" || f.Value != "2; "+single {
 		t.Errorf("%+v", f)
 	}
 }
 
 // The temperature is PyTorch's, and so is what it does to SWA: float32 arithmetic
-// apart, NLL within 1e-4, and at most one of 5,000 images may change sides.
+// from each other, NLL within 1e-4, and at most one of 5,000 images may change sides.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	var golden struct {

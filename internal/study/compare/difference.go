@@ -94,8 +94,10 @@ func (p pairs) differ(m, base *Method) map[string]Difference {
 	return out
 }
 
-// Apart compares two methods in a loss on the test data.
-func (r *Result) Apart(m, base *Method, key string) Difference { return r.pairs().differ(m, base)[key] }
+// DifferenceTo compares two methods in a loss on the test data.
+func (r *Result) DifferenceTo(m, base *Method, key string) Difference {
+	return r.pairs().differ(m, base)[key]
+}
 
 // fits returns the variance that the fit of the method's number adds to loss k.
 func (m *Method) fits(k int) float64 {
@@ -124,7 +126,7 @@ func disagree(a, b []float64) float64 {
 func (p pairs) draws(m, base *Method) (d chance.Draws) {
 	units := func(losses []float64) []float64 { return p.clustered(losses, nil) }
 	own, other := units(m.Losses[0].Values), units(base.Losses[0].Values)
-	switch a, b := each(m.Without, units), each(base.Without, units); {
+	switch a, b := mapLists(m.Without, units), mapLists(base.Without, units); {
 	case len(a) == len(b) && len(a) > 0:
 		d = chance.NewDraws(difference(own, other), differences(a, b), m.Weights)
 	default:
@@ -135,7 +137,7 @@ func (p pairs) draws(m, base *Method) (d chance.Draws) {
 			d = d.Plus(chance.NewDraws(other, b, base.Weights).Minus())
 		}
 	}
-	a, b := append(each(m.Reordered, units), own), append(each(base.Reordered, units), other)
+	a, b := append(mapLists(m.Reordered, units), own), append(mapLists(base.Reordered, units), other)
 	switch {
 	case len(a) > 1 && len(a) == len(b):
 		d = d.Plus(chance.Replicated(differences(a, b)))
@@ -147,7 +149,7 @@ func (p pairs) draws(m, base *Method) (d chance.Draws) {
 	return d
 }
 
-func each(lists [][]float64, f func([]float64) []float64) (out [][]float64) {
+func mapLists(lists [][]float64, f func([]float64) []float64) (out [][]float64) {
 	for _, list := range lists {
 		out = append(out, f(list))
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Redrawn holds the data for estimating how a method's losses vary with labels and draws.
@@ -25,7 +25,7 @@ type Redrawn struct {
 	Fits []float64
 }
 
-// FewMembers is the number of members below which nothing is said about a method: the effect of the draws cannot be
+// FewMembers is the number of members below which nothing is concluded about a method: the effect of the draws cannot be
 // estimated.
 const FewMembers = 10
 
@@ -52,7 +52,7 @@ func (b *builder) refitsWith(m *Method, fitted *task.Fitted, with baseline.With)
 			if err != nil {
 				return nil, nil, err
 			}
-			labels, judged := truth.Truth{}, b.Test.Labels()
+			labels, judged := target.Target{}, b.Test.Labels()
 			if fitted.CrossFitted() {
 				validation, labels = task.Pick(b.task, test, judged, calibrate.Others(fitted.Folds, k))
 				test, judged = task.Pick(b.task, test, judged, fitted.Folds[k])
@@ -80,7 +80,7 @@ func (b *builder) refitsWith(m *Method, fitted *task.Fitted, with baseline.With)
 }
 
 // losses returns the losses by loss and example.
-func (b *builder) losses(m *Method, outcomes []float64, labels truth.Truth) (out [][]float64, err error) {
+func (b *builder) losses(m *Method, outcomes []float64, labels target.Target) (out [][]float64, err error) {
 	list, err := task.Losses(b.task, outcomes, labels, task.EvaluateOptions{Threshold: m.Threshold})
 	for _, l := range list {
 		out = append(out, l.Values)

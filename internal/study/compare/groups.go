@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // unitNames returns the unit of chance of each test example, or nil.
@@ -28,7 +28,7 @@ func (c *Comparison) unitNumbers() []int {
 }
 
 // unitLabels returns the labels of the test examples with their units, so that halves do not share one.
-func (c *Comparison) unitLabels() truth.Truth {
+func (c *Comparison) unitLabels() target.Target {
 	labels := c.Test.Labels()
 	labels.Units = c.unitNumbers()
 	return labels

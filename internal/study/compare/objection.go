@@ -24,9 +24,9 @@ const (
 	WrongInputs Obstacle = "wrong inputs"
 	// WrongClasses says that the scores do not fit the labels.
 	WrongClasses Obstacle = "wrong classes"
-	// NothingLearnt says that no method is clearly better than the floor.
+	// NothingLearnt says that no method is clearly better than the constant prediction.
 	NothingLearnt Obstacle = "nothing learnt"
-	// TooSure says that networks are worse than the floor, and that their scores must be divided by a large number.
+	// TooSure says that networks are worse than the constant prediction, and that their scores must be divided by a large number.
 	TooSure Obstacle = "too sure"
 	// NotDetermined says that the validation data does not determine what is fitted for a method, such as a temperature at its
 	// bound. Without such data, halves of the test data may be too small for a fit, and other methods need none.
@@ -63,15 +63,16 @@ func (r *Result) against() (all []Objection) {
 // 2017), and those that learnt single images by heart up to 6 or so.
 const mostTemperature = 10
 
-// tooSure returns the method with a temperature above that, if each network is worse than the floor without its temperature. Such
+// tooSure returns the method with a temperature above that, if each network is worse than the constant prediction
+// without its temperature. Such
 // networks see inputs that they do not know, although a temperature hides it. It returns nil otherwise.
 func (r *Result) tooSure() (sure *Method) {
 	for _, pair := range [][2]string{{baseline.SGD, baseline.SGDTemp}, {baseline.SWA, baseline.SWATemp}} {
 		plain, scaled := r.Method(pair[0]), r.Method(pair[1])
-		if r.Floor == nil || plain == nil || scaled == nil || scaled.Scaling == nil {
+		if r.Constant == nil || plain == nil || scaled == nil || scaled.Scaling == nil {
 			continue
 		}
-		if over := (judge{r}).between(plain, r.Floor); !(over.Low > 0 || math.IsInf(over.Mean, 1)) {
+		if over := (judge{r}).between(plain, r.Constant); !(over.Low > 0 || math.IsInf(over.Mean, 1)) {
 			return nil
 		}
 		for _, v := range scaled.Scaling.Widening() {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/study/compare/show"
@@ -30,10 +30,10 @@ func TestObjections(t *testing.T) {
 		"fine":        {func(*compare.Result) {}, nil, "Deploy SWA-Temp: NLL 0.1200"},
 		"shared data": {func(r *compare.Result) { r.BatchNorm.Twice = []string{"The same images."} }, []compare.Obstacle{compare.SharedData}, "data has two roles"},
 		"a soft remark": {func(r *compare.Result) {
-			r.BatchNorm.Intake = []*intake.Report{{Data: "x", Warnings: []string{"sorted"}}}
+			r.BatchNorm.Probe = []*probe.Report{{Data: "x", Warnings: []string{"sorted"}}}
 		}, nil, "Deploy SWA-Temp"},
 		"wrong inputs": {func(r *compare.Result) {
-			r.BatchNorm.Intake = []*intake.Report{{Data: "x", Warnings: []string{"not normalised"}, Wrong: []string{"not normalised"}}}
+			r.BatchNorm.Probe = []*probe.Report{{Data: "x", Warnings: []string{"not normalised"}, Wrong: []string{"not normalised"}}}
 		}, []compare.Obstacle{compare.WrongInputs}, "inputs are not like those of training."},
 		"wrong classes": {func(r *compare.Result) { scaled(r.Methods[1], 1e6, true, "T rises to its bound") }, []compare.Obstacle{compare.WrongClasses}, "do not fit the labels"},
 		"at its bound":  {func(r *compare.Result) { scaled(r.Methods[1], 0.001, false, "T falls to its bound") }, []compare.Obstacle{compare.NotDetermined}, "the fit for SWA-Temp is not determined: T falls to its bound"},
@@ -42,14 +42,14 @@ func TestObjections(t *testing.T) {
 			vector.Undetermined, vector.Scaling = "too few labels", &task.Fitted{Each: []*task.Calibration{{Method: task.ByVector}}}
 			r.Methods = append(r.Methods, vector)
 		}, nil, "Deploy SWA-Temp"},
-		"nothing learnt": {func(r *compare.Result) { r.Floor.Evaluation = evaluated(0.1, 0.12, 3000) }, []compare.Obstacle{compare.NothingLearnt}, "no method is clearly better than the class shares of the validation data."},
+		"nothing learnt": {func(r *compare.Result) { r.Constant.Evaluation = evaluated(0.1, 0.12, 3000) }, []compare.Obstacle{compare.NothingLearnt}, "no method is clearly better than the class shares of the validation data."},
 		"too sure": {func(r *compare.Result) {
 			r.Methods[0].Evaluation = evaluated(0.5, 30, 2500)
 			scaled(r.Methods[1], 177, false, "")
 		}, []compare.Obstacle{compare.TooSure}, "only look useful with T = 177.00"},
 		"two at once": {func(r *compare.Result) {
 			r.BatchNorm.Twice = []string{"The same images."}
-			r.Floor.Evaluation = evaluated(0.1, 0.12, 3000)
+			r.Constant.Evaluation = evaluated(0.1, 0.12, 3000)
 		}, []compare.Obstacle{compare.SharedData, compare.NothingLearnt}, "data has two roles"},
 	} {
 		method := func(key, name string, nll float64) *compare.Method {
@@ -58,8 +58,8 @@ func TestObjections(t *testing.T) {
 		cmp := *small(t)
 		cmp.Test, cmp.Validation, cmp.Spell = images{n: 5000}, images{n: 1000}, func(study.Step) string { return "command" }
 		r := &compare.Result{Comparison: &cmp, Methods: []*compare.Method{method(baseline.SWA, "SWA", 0.2), method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 0.12)},
-			Floor: &compare.Method{Name: "class shares", Evaluation: evaluated(0.1, 2.3, 4500)}, FloorOf: "validation"}
-		digits, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
+			Constant: &compare.Method{Name: "class shares", Evaluation: evaluated(0.1, 2.3, 4500)}, ConstantOf: "validation"}
+		digits, err := task.New("", task.OutputSpec{Output: "logits", Count: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

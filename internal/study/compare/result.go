@@ -16,12 +16,12 @@ type Result struct {
 	*Comparison
 	Task    task.Task
 	Methods []*Method // in the order of the tables
-	// Floor is a network that learnt nothing, in the same metrics: see [task.Constant]. No network runs for it. FloorOf names the
-	// data with its targets. Floor is nil if there are no targets.
-	Floor   *Method
-	FloorOf string
-	Steps   []Step // the price list
-	Tests   int    // the number of differences that p-values are adjusted for
+	// Constant is a network that learnt nothing, in the same metrics: see [task.Constant]. No network runs for it. ConstantOf names the
+	// data with its targets. Constant is nil if there are no targets.
+	Constant   *Method
+	ConstantOf string
+	Steps      []Step // the price list
+	Tests      int    // the number of differences that p-values are adjusted for
 	// Kept reports that the outcomes of all examples were in memory. Figures that need all of them exist only then: the loss
 	// at the best temperature, and the effect of draws.
 	Kept bool

@@ -7,20 +7,20 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// A population of examples of two classes with known truth. The logit of an example's SWA is x ~ N(0, spread²). Its
-// class is 1 with probability σ(truth·x). If truth is 0 it is σ(x/√(1 + π/8·(scatter² + growth²x²))), about what infinitely
+// A population of examples of two classes with known target. The logit of an example's SWA is x ~ N(0, spread²). Its
+// class is 1 with probability σ(target·x). If target is 0 it is σ(x/√(1 + π/8·(scatter² + growth²x²))), about what infinitely
 // many members predict (MacKay 1992). A member has the logit (1 + growth·v)x + scatter·u·φ, with draws v ~ N(0, 1) and u ~ N(0, I) of its own and a direction φ of
 // the example, a unit vector. So some members are more certain than others, and members err together on some examples, as
 // networks do. Infinitely many members predict E σ(x + √(scatter² + growth²x²) z).
-type population struct{ spread, truth, scatter, growth float64 }
+type population struct{ spread, target, scatter, growth float64 }
 
 const directions = 4
 
@@ -43,10 +43,10 @@ func normal(f func(z float64) float64) (sum float64) {
 
 // probability is that of class 1 at x.
 func (p population) probability(x float64) float64 {
-	if p.truth == 0 {
+	if p.target == 0 {
 		return sigmoid(x / math.Sqrt(1+math.Pi/8*(p.scatter*p.scatter+p.growth*p.growth*x*x)))
 	}
-	return sigmoid(p.truth * x)
+	return sigmoid(p.target * x)
 }
 
 func (p population) members(x float64) float64 {
@@ -88,11 +88,11 @@ type sample struct {
 	dataset.Dataset
 	x      []float64
 	phi    [][directions]float64
-	labels truth.Truth
+	labels target.Target
 }
 
-func (s *sample) Len() int            { return len(s.x) }
-func (s *sample) Labels() truth.Truth { return s.labels }
+func (s *sample) Len() int              { return len(s.x) }
+func (s *sample) Labels() target.Target { return s.labels }
 
 func (p population) sample(rng *rand.Rand, n int) *sample {
 	s := &sample{}
@@ -110,7 +110,7 @@ func (p population) sample(rng *rand.Rand, n int) *sample {
 		for k := range phi {
 			phi[k] /= math.Sqrt(norm)
 		}
-		s.x, s.phi, s.labels = append(s.x, x), append(s.phi, phi), s.labels.Append(truth.Truth{Classes: []int{label}})
+		s.x, s.phi, s.labels = append(s.x, x), append(s.phi, phi), s.labels.Append(target.Target{Classes: []int{label}})
 	}
 	return s
 }
@@ -142,7 +142,7 @@ type trial struct {
 // compared compares SWA, SWA-Temp and SWAG on a sample, by the functions that Run calls.
 func (p population) compared(t *testing.T, seed uint64, examples, validation, members int) trial {
 	t.Helper()
-	binary, err := task.Of("binary", task.OutputSpec{Count: 1})
+	binary, err := task.New("binary", task.OutputSpec{Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,13 +220,13 @@ func (p population) deployed(tr trial, rng *rand.Rand) (sum float64) {
 // several. At night the limits allow for the chance of the repetitions: three binomial standard errors.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	repetitions, sizes, counts, slack := promise.Figure(6, 1000), []int{1000}, []int{30}, 0.4
+	repetitions, sizes, counts, slack := reliability.Figure(6, 1000), []int{1000}, []int{30}, 0.4
 	if repetitions > 100 {
 		sizes, counts, slack = []int{500, 5000, 50_000}, []int{10, 30, 100}, 0.02
 	}
 	for name, p := range map[string]population{
-		"alike":  {spread: 3, truth: 0.7, scatter: 1.4, growth: 0.3},
-		"worse":  {spread: 4, truth: 0.8, scatter: 2.2, growth: 0.3},
+		"alike":  {spread: 3, target: 0.7, scatter: 1.4, growth: 0.3},
+		"worse":  {spread: 4, target: 0.8, scatter: 2.2, growth: 0.3},
 		"better": {spread: 3, scatter: 3, growth: 0.8},
 	} {
 		many := p.loss(p.members)

@@ -4,14 +4,14 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 )
 
 // pick returns the examples with these numbers.
 func (s *seen) pick(rows []int) *seen {
 	out := &seen{}
 	for _, i := range rows {
-		out.truth, out.classes = append(out.truth, s.truth[i]), append(out.classes, s.classes[i])
+		out.target, out.classes = append(out.target, s.target[i]), append(out.classes, s.classes[i])
 		for k := range s.noise {
 			out.noise[k] = append(out.noise[k], s.noise[k][i])
 		}
@@ -23,7 +23,7 @@ func (s *seen) pick(rows []int) *seen {
 // Networks of temperature 1 are the hardest: a fit can only make them worse. Wrong labels in the validation data are found all
 // the same.
 func TestUnlike(t *testing.T) {
-	permutations := promise.Figure(60, 2500)
+	permutations := reliability.Figure(60, 2500)
 	for _, w := range []world{
 		{name: "calibrated", sgd: quality{1, 0, 0}, swa: quality{1, 0, 0}, swag: quality{1, 0, 0}, spread: 2.5, tests: 1000, validates: 500},
 		{name: "few labels", sgd: quality{1, 0, 0}, swa: quality{1, 0, 0}, swag: quality{1, 0, 0}, spread: 2.5, tests: 600, validates: 100},

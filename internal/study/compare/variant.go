@@ -13,8 +13,8 @@ import (
 type variant struct {
 	fits []func(example int) *task.Calibration // applied in this order
 	opts task.EvaluateOptions
-	// floor, if not nil, takes the place of the networks.
-	floor *floor
+	// constant, if not nil, takes the place of the networks.
+	constant *constant
 
 	*task.Evaluation
 	*task.Groups
@@ -37,8 +37,8 @@ func (b *builder) variant(m *Method, fits ...*task.Fitted) *variant {
 
 // calibrated returns the calibrated outcome of an example of the test data. It is valid until the next call.
 func (v *variant) calibrated(t task.Task, example int, outcome []float64) []float64 {
-	if v.floor != nil {
-		return v.floor.outcome(t)
+	if v.constant != nil {
+		return v.constant.outcome(t)
 	}
 	if len(v.fits) == 0 {
 		return outcome
@@ -92,7 +92,7 @@ func (b *builder) outcomes(ctx context.Context, p *baseline.Predicted, k int, da
 
 // score evaluates variants of the outcomes of a method, in one pass over each data set.
 func (b *builder) score(ctx context.Context, p *baseline.Predicted, variants ...*variant) error {
-	scored := b.addFloor(variants)
+	scored := b.addConstant(variants)
 	all, units := make([]*task.Evaluator, len(scored)), b.unitNames()
 	err := pass(b.outcomes(ctx, p, 0, b.Test, same), scored, func(t task.Task, k, i int) []*task.Evaluator {
 		v := scored[k]
@@ -113,7 +113,7 @@ func (b *builder) score(ctx context.Context, p *baseline.Predicted, variants ...
 	for k, v := range scored {
 		v.Evaluation = all[k].Evaluation()
 	}
-	b.takeFloor(scored)
+	b.takeConstant(scored)
 	if b.Shift == nil {
 		return nil
 	}

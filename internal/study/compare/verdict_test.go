@@ -20,7 +20,7 @@ import (
 // A difference is claimed only where Holm's procedure allows it. A borderline one is called so. The headline names what to
 // deploy, and nothing is ranked without enough errors.
 func TestVerdict(t *testing.T) {
-	digits, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
+	digits, err := task.New("", task.OutputSpec{Output: "logits", Count: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ type tensorInfo struct {
 }
 
 // Of examines models, which must be in training order.
-func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
+func Diagnose(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	first := models[0]
 	d := &Diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,
 		IRVersion: first.IRVersion, Bytes: first.Size(), Inputs: infos(first.FeedInputs()), Outputs: infos(first.Graph.Outputs),

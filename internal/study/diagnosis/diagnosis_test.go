@@ -58,7 +58,7 @@ func file(t *testing.T, name string) []byte {
 
 func diagnose(t *testing.T, names ...string) *Diagnosis {
 	t.Helper()
-	d, err := Of(t.Context(), parse(t, names...))
+	d, err := Diagnose(t.Context(), parse(t, names...))
 	if err != nil {
 		t.Fatalf("%q: %v", names, err)
 	}
@@ -355,7 +355,7 @@ func TestOfStops(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if d, err := Of(ctx, parse(t, "ckpt-1", "ckpt-2")); !errors.Is(err, context.Canceled) {
+	if d, err := Diagnose(ctx, parse(t, "ckpt-1", "ckpt-2")); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v", d, err)
 	}
 }

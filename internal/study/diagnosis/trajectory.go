@@ -23,7 +23,7 @@ func Trajectory(p *swag.Posterior, s report.Screen) ([]string, error) {
 	if p.Single() {
 		return s.Hang("note: ", singleNote()), nil
 	}
-	health, err := trajectory.Of(p)
+	health, err := trajectory.Check(p)
 	if err != nil {
 		return nil, err
 	}

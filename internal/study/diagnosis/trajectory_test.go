@@ -110,7 +110,7 @@ func plain(lines []string) string { return strings.Join(strings.Fields(strings.J
 
 func healthOf(t *testing.T, p *swag.Posterior) trajectory.Health {
 	t.Helper()
-	h, err := trajectory.Of(p)
+	h, err := trajectory.Check(p)
 	if err != nil {
 		t.Fatal(err)
 	}

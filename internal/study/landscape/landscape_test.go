@@ -58,7 +58,7 @@ func plainLoss(t *testing.T, e infer.Run, l *Landscape, parameters weights.Vecto
 }
 
 // The middle of every line and plane is SWA; planes contain their lines; axes go
-// as many posterior standard deviations to both sides as was said.
+// as many posterior standard deviations to both sides as stated.
 func TestLandscape(t *testing.T) {
 	t.Parallel()
 	l := open(t, infertest.Network(t, infertest.Posterior(t)))

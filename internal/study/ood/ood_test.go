@@ -23,8 +23,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Each method is scored by its own averages; SWA-Temp keeps the order of
@@ -82,7 +82,7 @@ func TestDetection(t *testing.T) {
 	asked := d.Inputs
 	asked.Asked = []string{baseline.SWAG}
 	_, err = baseline.Predict(t.Context(), e, &asked, d.targets(), func(p *baseline.Predicted) error {
-		want := Of(p.Data[0].Task, p.Data[0].Mean(), p.Data[1].Mean(), [2][]float64{}).Methods[0]
+		want := Detect(p.Data[0].Task, p.Data[0].Mean(), p.Data[1].Mean(), [2][]float64{}).Methods[0]
 		for _, x := range r.Methods {
 			if x.Key == baseline.SWAG && (*x.Scores[0] != *want.Scores[0] || x.Distance != want.Distance || *x.Scores[2] != *want.Scores[2]) {
 				t.Errorf("%+v, want %+v", x, want)
@@ -164,17 +164,17 @@ func checkLogits(t *testing.T, e infer.Run, d *Detection, r *Result) {
 
 // Saved logits have energies, and saved probabilities have none.
 func TestOfLogits(t *testing.T) {
-	three, err := task.Of("classes", task.OutputSpec{Count: 3})
+	three, err := task.New("classes", task.OutputSpec{Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	in, out := []float64{5, 1, 0, 6, 0, 0}, []float64{1, -3, -4, 2, 0, -1}
 	p, q := calibrate.Softmax(nil, in, 3, 1), calibrate.Softmax(nil, out, 3, 1)
-	r := Of(three, p, q, [2][]float64{in, out})
+	r := Detect(three, p, q, [2][]float64{in, out})
 	if last := r.measures[len(r.measures)-1]; last.Key != "gen" || r.Methods[0].Scores[len(r.measures)-3].AUROC != 1 {
 		t.Errorf("measures %+v", r.measures)
 	}
-	if r := Of(three, p, q, [2][]float64{in, nil}); len(r.measures) != len(three.Uncertainties()) || len(r.Methods[0].Scores) != len(r.measures) {
+	if r := Detect(three, p, q, [2][]float64{in, nil}); len(r.measures) != len(three.Uncertainties()) || len(r.Methods[0].Scores) != len(r.measures) {
 		t.Errorf("measures %+v of probabilities", r.measures)
 	}
 }
@@ -269,11 +269,11 @@ func checkShown(t *testing.T, r *Result) {
 // Saved predictions are one row without a key, and what lies outside the bins is
 // told.
 func TestOf(t *testing.T) {
-	two, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
+	two, err := task.New("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Of(two, []float64{1, 0, 0.9, 0.1}, []float64{0.5, 0.5, 0.5, 0.5}, [2][]float64{})
+	r := Detect(two, []float64{1, 0, 0.9, 0.1}, []float64{0.5, 0.5, 0.5, 0.5}, [2][]float64{})
 	var text bytes.Buffer
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
@@ -296,12 +296,12 @@ func TestOf(t *testing.T) {
 // A regression goes by standard deviations, in bins that hold all of them; noise that is not
 // known changes no order, and a single network has none.
 func TestOfRegression(t *testing.T) {
-	numbers, err := task.Of("regression", task.OutputSpec{Output: "means", Count: 1, Regression: &task.RegressionSpec{}})
+	numbers, err := task.New("regression", task.OutputSpec{Output: "means", Count: 1, Regression: &task.RegressionSpec{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// mean, mean square and variance: standard deviations 1 and 2, and 2 and 4
-	r := Of(numbers, []float64{3, 10, 0, 3, 13, 0}, []float64{0, 4, 0, 0, 16, 0}, [2][]float64{})
+	r := Detect(numbers, []float64{3, 10, 0, 3, 13, 0}, []float64{0, 4, 0, 0, 16, 0}, [2][]float64{})
 	x := r.Methods[0]
 	if x.Scores[0].AUROC != 0.875 || x.InMean != 1.5 || x.OutMean != 3 || x.In.Below+x.In.Above+x.Out.Below+x.Out.Above != 0 || x.In.Edges[0] != 1 || x.In.Edges[29] != 4 {
 		t.Errorf("%+v, AUROC %v", x, x.Scores[0].AUROC)
@@ -323,8 +323,8 @@ func TestOfRegression(t *testing.T) {
 	if page.Tables[0].Title != "By standard deviation" || page.Entropies[0].Label != "standard deviation, in the network's units" {
 		t.Errorf("page %+v", page)
 	}
-	// A single network, without noise: nothing is told apart.
-	none := Of(numbers, []float64{3, 9, 0, 0.1, 0.1 * 0.1, 0}, []float64{7, 49, 0, -2, 4, 0}, [2][]float64{}).Methods[0]
+	// A single network, without noise: nothing is distinguished.
+	none := Detect(numbers, []float64{3, 9, 0, 0.1, 0.1 * 0.1, 0}, []float64{7, 49, 0, -2, 4, 0}, [2][]float64{}).Methods[0]
 	if none.Scores[0].AUROC != 0.5 || none.In.Below != 2 || none.Out.Below != 2 {
 		t.Errorf("%+v, AUROC %v", none, none.Scores[0].AUROC)
 	}
@@ -358,10 +358,12 @@ func TestDetectionValidation(t *testing.T) {
 // unfit is data of a class that no network knows.
 type unfit struct{ dataset.Dataset }
 
-func (d unfit) Labels() truth.Truth { return truth.Truth{Classes: slices.Repeat([]int{7}, d.Len())} }
+func (d unfit) Labels() target.Target {
+	return target.Target{Classes: slices.Repeat([]int{7}, d.Len())}
+}
 
 func TestVerdict(t *testing.T) {
-	two, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
+	two, err := task.New("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +395,7 @@ func TestVerdict(t *testing.T) {
 
 // An AUROC below 0.5 is no way to find what is out of the domain, by any measure, of one method as of many.
 func TestVerdictReversed(t *testing.T) {
-	two, err := task.Of("", task.OutputSpec{Output: "logits", Count: 2})
+	two, err := task.New("", task.OutputSpec{Output: "logits", Count: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -101,23 +101,23 @@ func (x *seen) apply(t *testing.T, rule *ensemble.Stopping) (a applied) {
 func TestFresh(t *testing.T) {
 	mnist := digits(t)
 	for _, c := range []struct {
-		name    string
-		of      *seen
-		promise ensemble.StoppingPromise
-		part    int // the examples of the choice
-		share   float64
+		name      string
+		of        *seen
+		guarantee ensemble.StoppingGuarantee
+		part      int // the examples of the choice
+		share     float64
 	}{
 		{"MNIST", mnist, Usual, 1000, 0.12},
-		{"MNIST", mnist, ensemble.StoppingPromise{NLL: 0.002, Decisions: 0.995}, 1000, 0.12},
-		{"simulated", simulated(t, promise.Figure(1500, 7500), 1.5, 1), ensemble.StoppingPromise{NLL: 0.002, Decisions: 0.998}, promise.Figure(500, 1500), 0.07},
+		{"MNIST", mnist, ensemble.StoppingGuarantee{NLL: 0.002, Decisions: 0.995}, 1000, 0.12},
+		{"simulated", simulated(t, reliability.Figure(1500, 7500), 1.5, 1), ensemble.StoppingGuarantee{NLL: 0.002, Decisions: 0.998}, reliability.Figure(500, 1500), 0.07},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
-		halvings := promise.Figure(3, 300)
+		halvings := reliability.Figure(3, 300)
 		beyond, labels, refused, ran, worst := 0, 0, 0, 0.0, 0.0
 		for range halvings {
 			order := r.Perm(len(c.of.members))
 			val, test := looked(c.of.some(order[:c.part])), c.of.some(order[c.part:])
-			result, err := val.choose(c.promise, "val")
+			result, err := val.choose(c.guarantee, "val")
 			if errors.Is(err, ErrBroken) || errors.Is(err, ErrNone) { // all members run
 				refused, ran = refused+1, ran+members
 				continue
@@ -127,24 +127,24 @@ func TestFresh(t *testing.T) {
 			}
 			test.look(result.Chosen.Order)
 			a := test.apply(t, result.Chosen)
-			if a.divergence > c.promise.NLL {
+			if a.divergence > c.guarantee.NLL {
 				beyond++
 			}
-			if a.labels > c.promise.NLL {
+			if a.labels > c.guarantee.NLL {
 				labels++
 			}
 			ran, worst = ran+a.members, max(worst, a.divergence)
-			if a.changed > 1-c.promise.Decisions+0.003 {
+			if a.changed > 1-c.guarantee.Decisions+0.003 {
 				t.Errorf("%s: %.4f of the decisions changed", c.name, a.changed)
 			}
 		}
-		t.Logf("%s, %v nats: %.1f members in the mean of %d halvings, %d refused; the divergence is above in %d, at most %.5f; the NLL of labels in %d", c.name, c.promise.NLL,
+		t.Logf("%s, %v nats: %.1f members in the mean of %d halvings, %d refused; the divergence is above in %d, at most %.5f; the NLL of labels in %d", c.name, c.guarantee.NLL,
 			ran/float64(halvings), halvings, refused, beyond, worst, labels)
 		n, p := float64(halvings), c.share
 		if most := n*p + 3*math.Sqrt(n*p*(1-p)) + 0.5; float64(beyond) > most {
-			t.Errorf("%s: above the promise in %d of %d halvings, want at most %.0f", c.name, beyond, halvings, most)
+			t.Errorf("%s: above the guarantee in %d of %d halvings, want at most %.0f", c.name, beyond, halvings, most)
 		}
-		if worst > 3*c.promise.NLL || refused == halvings {
+		if worst > 3*c.guarantee.NLL || refused == halvings {
 			t.Errorf("%s: divergence %.5f, %d refused", c.name, worst, refused)
 		}
 	}

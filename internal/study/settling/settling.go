@@ -3,7 +3,7 @@
 //
 // # Invariants
 //
-// All members run over the validation data once. Each candidate rule is then judged from what they said. The
+// All members run over the validation data once. Each candidate rule is then judged from their predictions. The
 // corrections of an example are fitted without it. Labels never change the choice: they show what it costs.
 package settling
 
@@ -24,13 +24,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Usual is the promise by default.
-var Usual = ensemble.StoppingPromise{NLL: 0.0005, Decisions: 0.999}
+// Usual is the guarantee by default.
+var Usual = ensemble.StoppingGuarantee{NLL: 0.0005, Decisions: 0.999}
 
 const (
 	// standardErrors is the distance from another decision that a settled example must have. On MNIST and CIFAR-10 a
@@ -48,10 +48,10 @@ const (
 
 // Study chooses a rule.
 type Study struct {
-	Scoring ensemble.Scoring // of the validation data; its labels are used if all examples have one
-	Promise ensemble.StoppingPromise
-	Data    string // name of the data
-	Seed    uint64
+	Scoring   ensemble.Scoring // of the validation data; its labels are used if all examples have one
+	Guarantee ensemble.StoppingGuarantee
+	Data      string // name of the data
+	Seed      uint64
 }
 
 // Result is a rule with its alternatives.
@@ -67,18 +67,18 @@ type Result struct {
 var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed", ensemble.LeastMembers)
 
 var (
-	// ErrBroken is the error for a promise that no candidate keeps.
-	ErrBroken = errors.New("every rule changes more than the promise allows")
+	// ErrBroken is the error for a guarantee that no candidate keeps.
+	ErrBroken = errors.New("every rule changes more than the guarantee allows")
 	// ErrNone is the error where all candidates run all members.
 	ErrNone = errors.New("the members differ so much that no example can skip any")
 )
 
-// seen is what the members said of the validation data. Examples without a result are left out.
+// seen is the members' predictions for the validation data. Examples without a result are left out.
 type seen struct {
 	task      task.Settling
 	ensemble  *ensemble.Ensemble
-	labels    truth.Truth // of the examples; none if some have none
-	threshold float64     // decides on calibrated probabilities
+	labels    target.Target // of the examples; none if some have none
+	threshold float64       // decides on calibrated probabilities
 	seed      uint64
 	members   [][]float32 // each member's outcome for each example, S×Width; until look
 	entropies [][]float64
@@ -91,7 +91,7 @@ type seen struct {
 	before    []float64 // loss of each example with all members; nil without labels
 }
 
-// Run runs all members over the data, and chooses the largest tolerance that keeps the promise.
+// Run runs all members over the data, and chooses the largest tolerance that keeps the guarantee.
 func (s *Study) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	x, err := s.see(ctx, run)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Study) Run(ctx context.Context, run infer.Run) (*Result, error) {
 		return nil, fmt.Errorf("%s: %s, want at least %d", s.Data, report.Plural(n, "example"), 2*folds)
 	}
 	x.look(x.herd())
-	r, err := x.choose(s.Promise, s.Data)
+	r, err := x.choose(s.Guarantee, s.Data)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", s.Scoring.Ensemble.Path, err)
 	}
@@ -251,16 +251,16 @@ func (x *seen) look(order []int) {
 }
 
 // known sets the labels if every example has one.
-func (x *seen) known(labels truth.Truth, rows []int) {
+func (x *seen) known(labels target.Target, rows []int) {
 	if !labels.None() && !slices.ContainsFunc(rows, func(i int) bool { return !labels.At(i).Known() }) {
 		x.labels = labels.Pick(rows)
 	}
 }
 
 // choose judges all candidates, and takes the one with the largest tolerance for which it and all smaller ones keep the
-// promise. The bound of the divergence holds for the chosen rule too, because the search from the smallest tolerance on ends
+// guarantee. The bound of the divergence holds for the chosen rule too, because the search from the smallest tolerance on ends
 // at the first failure (fixed-sequence testing; Angelopoulos et al., "Learn then test", 2021).
-func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, error) {
+func (x *seen) choose(guarantee ensemble.StoppingGuarantee, data string) (*Result, error) {
 	before := x.outcomes(func(i int) []float64 { return x.full[i].Outcome })
 	if !x.labels.None() {
 		losses, err := x.losses(before)
@@ -271,7 +271,7 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 	}
 	r := &Result{all: x.ensemble.Members()}
 	for tolerance := largest; tolerance > least; tolerance /= step {
-		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Order: x.order, Checks: x.checks, Promise: promise}
+		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Order: x.order, Checks: x.checks, Guarantee: guarantee}
 		if err := x.judge(&rule, before); err != nil {
 			return nil, err
 		}
@@ -293,7 +293,7 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 	return r, nil
 }
 
-// kept returns the last rule before the first that breaks its promise, from the end of the curve on, or nil.
+// kept returns the last rule before the first that breaks its guarantee, from the end of the curve on, or nil.
 func kept(curve []ensemble.Stopping) (chosen *ensemble.Stopping) {
 	for i := len(curve) - 1; i >= 0 && keeps(&curve[i]); i-- {
 		chosen = &curve[i]
@@ -301,9 +301,9 @@ func kept(curve []ensemble.Stopping) (chosen *ensemble.Stopping) {
 	return chosen
 }
 
-// keeps reports whether a rule keeps its promise: the divergence with a confidence of 95 %, the decisions as an estimate.
+// keeps reports whether a rule keeps its guarantee: the divergence with a confidence of 95 %, the decisions as an estimate.
 func keeps(rule *ensemble.Stopping) bool {
-	c, p := rule.Cost, rule.Promise
+	c, p := rule.Cost, rule.Guarantee
 	return c.DivergenceMost <= p.NLL && float64(c.Changed) <= (1-p.Decisions)*float64(c.Examples)
 }
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 const members = 30
@@ -18,7 +18,7 @@ const members = 30
 // follows the average over infinitely many members.
 func simulated(t *testing.T, n int, spread float64, seed uint64) *seen {
 	t.Helper()
-	x, err := task.Of("classes", task.OutputSpec{Count: 3})
+	x, err := task.New("classes", task.OutputSpec{Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func looked(x *seen) *seen {
 
 // TestCurve: smaller tolerances let more members run. The correction of early averages lowers the divergence of other examples.
 func TestCurve(t *testing.T) {
-	r, err := looked(simulated(t, 4000, 1.5, 1)).choose(ensemble.StoppingPromise{NLL: 0.002, Decisions: 0.998}, "val")
+	r, err := looked(simulated(t, 4000, 1.5, 1)).choose(ensemble.StoppingGuarantee{NLL: 0.002, Decisions: 0.998}, "val")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,22 +102,22 @@ func TestCurve(t *testing.T) {
 // TestUnlabelled: labels change what is known of a rule, and not which rule is chosen.
 func TestUnlabelled(t *testing.T) {
 	x := looked(simulated(t, 500, 1.5, 3))
-	wanted := ensemble.StoppingPromise{NLL: 0.01, Decisions: 0.9}
+	wanted := ensemble.StoppingGuarantee{NLL: 0.01, Decisions: 0.9}
 	with, err := x.choose(wanted, "val")
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.labels, x.before = truth.Truth{}, nil
+	x.labels, x.before = target.Target{}, nil
 	r, err := x.choose(wanted, "val")
 	if err != nil || r.Chosen.Cost.Labelled || r.Chosen.Tolerance != with.Chosen.Tolerance || !with.Chosen.Cost.Labelled {
 		t.Errorf("%+v, with labels %+v, %v", r.Chosen, with.Chosen, err)
 	}
 }
 
-// TestKept: a rule behind one that breaks the promise is not chosen, although chance makes it look good.
+// TestKept: a rule behind one that breaks the guarantee is not chosen, although chance makes it look good.
 func TestKept(t *testing.T) {
 	rule := func(tolerance, most float64, changed int) ensemble.Stopping {
-		return ensemble.Stopping{Tolerance: tolerance, Promise: ensemble.StoppingPromise{NLL: 0.01, Decisions: 0.99}, Cost: ensemble.StoppingCost{Examples: 100, DivergenceMost: most, Changed: changed}}
+		return ensemble.Stopping{Tolerance: tolerance, Guarantee: ensemble.StoppingGuarantee{NLL: 0.01, Decisions: 0.99}, Cost: ensemble.StoppingCost{Examples: 100, DivergenceMost: most, Changed: changed}}
 	}
 	for _, c := range []struct {
 		curve []ensemble.Stopping
@@ -136,9 +136,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestBroken: a promise that no rule keeps, and members that no example can skip.
+// TestBroken: a guarantee that no rule keeps, and members that no example can skip.
 func TestBroken(t *testing.T) {
-	if r, err := looked(simulated(t, 300, 1.5, 4)).choose(ensemble.StoppingPromise{NLL: -1, Decisions: 1}, "val"); !errors.Is(err, ErrBroken) || r == nil || len(r.Section().Rows) == 0 {
+	if r, err := looked(simulated(t, 300, 1.5, 4)).choose(ensemble.StoppingGuarantee{NLL: -1, Decisions: 1}, "val"); !errors.Is(err, ErrBroken) || r == nil || len(r.Section().Rows) == 0 {
 		t.Errorf("error %v", err)
 	}
 	x := looked(simulated(t, 300, 1.5, 5))
@@ -155,7 +155,7 @@ func TestBroken(t *testing.T) {
 // TestHerd compares the order with one that takes the best next members by going through the examples. Pairs stay
 // together, and members of a mixture count by their weights.
 func TestHerd(t *testing.T) {
-	x, err := task.Of("classes", task.OutputSpec{Count: 3})
+	x, err := task.New("classes", task.OutputSpec{Count: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

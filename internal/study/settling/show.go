@@ -22,7 +22,7 @@ func (r *Result) Section() *study.Section {
 			s.Rows = append(s.Rows, r.row(rule))
 		}
 	}
-	s.Note("the divergence from the prediction of all members chooses the rule: its bound keeps the promise, from the smallest " +
+	s.Note("the divergence from the prediction of all members chooses the rule: its bound keeps the guarantee, from the smallest " +
 		"tolerance up to the chosen one. It is the expected rise of the NLL if all members are right about their probabilities")
 	if len(r.Curve) > 0 && r.Curve[0].Cost.Labelled {
 		s.Note("the labels choose nothing. They show how the NLL changes, which their small number makes uncertain")

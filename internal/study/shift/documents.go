@@ -64,7 +64,7 @@ func listed(old []int32, from []int, all [][]int32, seed uint64) (out []int32) {
 		if k >= 0 {
 			out = append(out, old[k])
 		} else {
-			out = append(out, anyToken(all, func(i int) (int, int) { return 0, len(all[i]) }, splitmix.At(seed, 1<<32+uint64(j))))
+			out = append(out, anyToken(all, func(i int) (int, int) { return 0, len(all[i]) }, splitmix.Nth(seed, 1<<32+uint64(j))))
 		}
 	}
 	return out

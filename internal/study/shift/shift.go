@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/splitmix"
-	check "github.com/swagwrap/swagwrap/internal/word"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 // Data are test examples that are damaged in several severities.
@@ -41,40 +41,40 @@ const most = 1e9
 // Without these it uses all severities, one corruption of each of 1,000 examples, and drawn ice.
 func Parse(text string) (*Data, error) {
 	s := &Data{Damaged: dataset.Damaged{Severities: []int{1, 2, 3, 4, 5}, Examples: 1000, Each: 1}, list: "common"}
-	number := func(to *int, word, value, all string) (err error) {
+	number := func(to *int, written, value, all string) (err error) {
 		if *to = most; value != all {
-			if *to, err = check.Whole(value, 1, most); err != nil {
-				err = fmt.Errorf("%s: %w, or %s", word, err, all)
+			if *to, err = word.Integer(value, 1, most); err != nil {
+				err = fmt.Errorf("%s: %w, or %s", written, err, all)
 			}
 		}
 		return err
 	}
-	for i, word := range strings.Fields(text) {
-		key, value, ok := strings.Cut(word, "=")
+	for i, written := range strings.Fields(text) {
+		key, value, ok := strings.Cut(written, "=")
 		var err error
 		switch {
 		case i == 0 && !ok:
-			s.list = word
-			_, err = corrupt.Parse(word, "")
+			s.list = written
+			_, err = corrupt.Parse(written, "")
 		case key == "examples":
-			err = number(&s.Examples, word, value, "all")
+			err = number(&s.Examples, written, value, "all")
 		case key == "each":
-			err = number(&s.Each, word, value, "all")
+			err = number(&s.Each, written, value, "all")
 		case key == "ice":
 			s.ice = value
 		case key == "severities":
 			s.Severities = nil
 			for _, v := range strings.Split(value, ",") {
-				n, err := check.Whole(v, 1, corrupt.Severities)
+				n, err := word.Integer(v, 1, corrupt.Severities)
 				if err != nil {
-					return nil, fmt.Errorf("%s: %w", word, err)
+					return nil, fmt.Errorf("%s: %w", written, err)
 				}
 				s.Severities = append(s.Severities, n)
 			}
 			slices.Sort(s.Severities)
 			s.Severities = slices.Compact(s.Severities)
 		default:
-			err = fmt.Errorf("%q: want corruptions, severities=1,3,5, examples=1000, each=2 or ice=FOLDER", word)
+			err = fmt.Errorf("%q: want corruptions, severities=1,3,5, examples=1000, each=2 or ice=FOLDER", written)
 		}
 		if err != nil {
 			return nil, err
@@ -169,8 +169,8 @@ func (s *Data) openIce(test dataset.Dataset, kind corrupt.Kind) error {
 
 // spot returns what happens to row i.
 func (s *Data) spot(i, severity int, seed uint64) spot {
-	own := splitmix.At(seed, uint64(severity))
-	return spot{s.corruptions[i%len(s.corruptions)], severity, splitmix.At(own, uint64(s.Rows[i])), splitmix.At(seed, 0)}
+	own := splitmix.Nth(seed, uint64(severity))
+	return spot{s.corruptions[i%len(s.corruptions)], severity, splitmix.Nth(own, uint64(s.Rows[i])), splitmix.Nth(seed, 0)}
 }
 
 // how describes the damaged data for their ID.

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // opened opens a table of JSON lines.
@@ -191,7 +191,7 @@ func TestParse(t *testing.T) {
 // Labels of tokens follow their tokens, and filling has none.
 func TestMovedLabels(t *testing.T) {
 	opts := texts(map[string]float64{"ids": 0, "mask": 0, "place": 0}, 0)
-	opts.Positions = &truth.Positions{Width: 1}
+	opts.Positions = &target.Positions{Width: 1}
 	labelled := func(first, n int) string {
 		list, _ := strings.CutSuffix(line(first, n, 0, 0), `"label": 0}`)
 		labels := make([]string, n)
@@ -226,7 +226,7 @@ func TestMovedLabels(t *testing.T) {
 					want = int(old[i] % 7)
 				}
 				if id == 0 {
-					want = truth.Unknown
+					want = target.Unknown
 				}
 				if labels.Classes[i] != want {
 					t.Errorf("%s: token %d of row %d has label %d, want %d", how, id, j, labels.Classes[i], want)
@@ -327,7 +327,7 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string, dense bool) {
-		promise.Heap(t, 100*len(text), func() {
+		reliability.Heap(t, 100*len(text), func() {
 			s, err := Parse(text)
 			if err != nil || strings.Contains(text, "ice=") || s.Open(d, d, dense, 1) != nil { // FuzzIce reads photographs
 				return

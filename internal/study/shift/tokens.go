@@ -7,7 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/splitmix"
-	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/target"
 )
 
 // textField returns the index of the field with token ids, or −1: lists of row numbers, in the largest table.
@@ -148,7 +148,7 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 			}
 			for j, source := range list {
 				if source < 0 {
-					own.Ints[to+j] = anyToken(all, span, splitmix.At(at(i).seed, 1<<32+uint64(j)))
+					own.Ints[to+j] = anyToken(all, span, splitmix.Nth(at(i).seed, 1<<32+uint64(j)))
 				}
 			}
 		}
@@ -156,8 +156,8 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 }
 
 // movedLabels returns the labels of tokens, which follow their tokens. Filling has none.
-func movedLabels(labels truth.Truth, tokens int, placed func(i int) (first, to, end int, list []int)) truth.Truth {
-	return truth.Lazy(labels.Len(), func(i int) (truth.Truth, error) {
+func movedLabels(labels target.Target, tokens int, placed func(i int) (first, to, end int, list []int)) target.Target {
+	return target.Lazy(labels.Len(), func(i int) (target.Target, error) {
 		t, err := labels.Load(i)
 		if err != nil {
 			return t, err
@@ -168,7 +168,7 @@ func movedLabels(labels truth.Truth, tokens int, placed func(i int) (first, to, 
 		first, to, end, list := placed(i)
 		from := dataset.Order{}.Indices(tokens)
 		move(from, []int{-1}, first, to, end, list)
-		none := truth.Truth{Width: t.Width, Positions: tokens}
+		none := target.Target{Width: t.Width, Positions: tokens}
 		for _, k := range from {
 			for c := range t.Width {
 				v := math.NaN()
@@ -180,7 +180,7 @@ func movedLabels(labels truth.Truth, tokens int, placed func(i int) (first, to, 
 			if t.Width == 0 && k >= 0 {
 				none.Classes = append(none.Classes, t.Classes[k])
 			} else if t.Width == 0 {
-				none.Classes = append(none.Classes, truth.Unknown)
+				none.Classes = append(none.Classes, target.Unknown)
 			}
 		}
 		return none, nil
@@ -221,9 +221,9 @@ func move[T int | int64 | float32](list, filling []T, first, to, end int, from [
 // anyToken returns a token of the data that is not at an end of its list.
 func anyToken[T any](all [][]T, span func(i int) (first, end int), seed uint64) T {
 	for n := uint64(0); ; n += 2 {
-		i := int(splitmix.At(seed, n) % uint64(len(all)))
+		i := int(splitmix.Nth(seed, n) % uint64(len(all)))
 		if first, end := span(i); end-first > 2 {
-			return all[i][first+1+int(splitmix.At(seed, n+1)%uint64(end-first-2))]
+			return all[i][first+1+int(splitmix.Nth(seed, n+1)%uint64(end-first-2))]
 		}
 	}
 }

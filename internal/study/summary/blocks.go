@@ -67,7 +67,7 @@ func (b *Blocks) add(r *predictions.Row) {
 		b.at = at
 	}
 	var class int
-	if b.numbers, class = b.watch.Of(b.numbers, r.Values); class >= 0 && class < len(b.counts) {
+	if b.numbers, class = b.watch.Numbers(b.numbers, r.Values); class >= 0 && class < len(b.counts) {
 		b.counts[class]++
 		b.rows++
 	}

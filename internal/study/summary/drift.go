@@ -54,7 +54,7 @@ func (d *Drift) begin(t task.Task, columns []task.Column) *Drift {
 
 func (d *Drift) add(r *predictions.Row) {
 	var class int
-	d.numbers, class = d.watch.Of(d.numbers, r.Values)
+	d.numbers, class = d.watch.Numbers(d.numbers, r.Values)
 	d.is.Add(d.numbers, class)
 }
 

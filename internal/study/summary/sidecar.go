@@ -8,7 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -31,7 +31,7 @@ type Sidecar struct {
 	Provider    string               `json:"provider"`           // execution provider and precision
 	Rounding    *rounding.Change     `json:"rounding,omitempty"` // for a precision below float32
 	Runs        *tally.Counts        `json:"runs,omitempty"`     // examples that went through networks, by purpose; nil of merged parts
-	Intake      []*intake.Report     `json:"intake,omitempty"`   // findings of the checks of the data, for each posterior
+	Probe       []*probe.Report      `json:"intake,omitempty"`   // findings of the checks of the data, for each posterior
 	Command     []string             `json:"command"`
 	Ensemble    ensemble.Reference   `json:"ensemble"`
 	Components  []ensemble.Component `json:"components"`
@@ -40,7 +40,7 @@ type Sidecar struct {
 	AsSeen      bool                 `json:"as_seen,omitempty"`   // arrays reached the network unchanged: --arrays
 	Calibration *task.Calibration    `json:"calibration"`         // calibration of the average; null for none
 	Threshold   float64              `json:"threshold,omitempty"` // threshold of the task binary; 0 for the usual one
-	// Guarantee is what the ensemble promises, and Realised how often that held; nil without.
+	// Guarantee is what the ensemble guarantees, and Realised how often that held; nil without.
 	Guarantee  *guarantee.Guarantee `json:"guarantee,omitempty"`
 	Realised   *guarantee.Realised  `json:"realised,omitempty"`
 	Sources    []dataset.Source     `json:"sources"`

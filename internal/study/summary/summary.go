@@ -22,7 +22,7 @@ type Summary struct {
 	Settled bool
 	Ran     float64
 
-	// Realised counts how often promises held. It is nil without any.
+	// Realised counts how often guarantees held. It is nil without any.
 	Realised *guarantee.Realised
 
 	own        int // numbers of a row that the task itself gives
@@ -58,7 +58,7 @@ func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, b *Bloc
 	return s
 }
 
-// Own returns the numbers of a row that the task gives, without those of promises and of members.
+// Own returns the numbers of a row that the task gives, without those of guarantees and of members.
 func (s *Summary) Own(r *predictions.Row) []float64 { return r.Values[:s.own:s.own] }
 
 // Names returns the names of the classes, or nil.

@@ -16,8 +16,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -94,9 +94,9 @@ type classes struct {
 	of []int
 }
 
-func (d classes) Len() int            { return len(d.of) }
-func (d classes) Shape() []int64      { return []int64{1} }
-func (d classes) Labels() truth.Truth { return truth.Truth{Classes: d.of} }
+func (d classes) Len() int              { return len(d.of) }
+func (d classes) Shape() []int64        { return []int64{1} }
+func (d classes) Labels() target.Target { return target.Target{Classes: d.of} }
 
 // outcome returns the sums of one member with the given logits, n×k.
 func outcome(k task.Task, logits []float64) *infer.Sums {
@@ -150,7 +150,7 @@ func made(t *testing.T, k task.Task, test, validation []int, settings []Setting,
 
 func ofClasses(t *testing.T, k int) task.Task {
 	t.Helper()
-	out, err := task.Of("", task.OutputSpec{Output: "logits", Count: k})
+	out, err := task.New("", task.OutputSpec{Output: "logits", Count: k})
 	if err != nil {
 		t.Fatal(err)
 	}

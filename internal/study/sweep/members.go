@@ -13,9 +13,9 @@ const maxAutoMembers = 256
 
 // curve records the scores of the average as members are added.
 type curve struct {
-	sweep  *Sweep
-	points []CurvePoint
-	truths [][]float64 // for each member, the probability of each image's label
+	sweep   *Sweep
+	points  []CurvePoint
+	targets [][]float64 // for each member, the probability of each image's label
 }
 
 // averagedLoss returns the name of the loss of averaged likelihoods. It is the first loss, or that of the mixture if
@@ -30,14 +30,14 @@ func (r shown) averagedLoss() string {
 // add adds a member and the average that includes it. If the number of members is open, it returns errEnough once
 // there are enough.
 func (c *curve) add(member, all *infer.Sums) error {
-	c.truths = append(c.truths, member.Task.Likelihoods(member.Outcome, c.sweep.Test.Labels()))
+	c.targets = append(c.targets, member.Task.Likelihoods(member.Outcome, c.sweep.Test.Labels()))
 	e, err := all.Evaluate(c.sweep.Test.Labels(), c.sweep.options())
 	if err != nil {
 		return err
 	}
 	e.Losses = nil // one per image, at each number of members
-	c.points = append(c.points, CurvePoint{Members: len(c.truths), Evaluation: e})
-	n := chance.NewMonteCarloError(c.truths, c.sweep.Tolerance)
+	c.points = append(c.points, CurvePoint{Members: len(c.targets), Evaluation: e})
+	n := chance.NewMonteCarloError(c.targets, c.sweep.Tolerance)
 	if c.sweep.Members == 0 && n.Enough > 0 && n.Enough <= n.Members {
 		return errEnough
 	}
@@ -46,10 +46,10 @@ func (c *curve) add(member, all *infer.Sums) error {
 
 // finish stores the curve and the Monte Carlo error of all members in a result.
 func (c *curve) finish(ctx context.Context, r *Result) error {
-	bands, err := chance.NLLByMembers(ctx, c.truths, r.Seed)
+	bands, err := chance.NLLByMembers(ctx, c.targets, r.Seed)
 	for m, band := range bands {
 		c.points[m].AnyOrder = band
 	}
-	r.Curve, r.Error = c.points, chance.NewMonteCarloError(c.truths, c.sweep.Tolerance)
+	r.Curve, r.Error = c.points, chance.NewMonteCarloError(c.targets, c.sweep.Tolerance)
 	return err
 }

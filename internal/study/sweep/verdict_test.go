@@ -18,7 +18,7 @@ import (
 // digits is the task of the made-up results below.
 func digits(t *testing.T) task.Task {
 	t.Helper()
-	k, err := task.Of("", task.OutputSpec{Output: "logits", Count: 10})
+	k, err := task.New("", task.OutputSpec{Output: "logits", Count: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

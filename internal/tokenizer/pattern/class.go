@@ -81,7 +81,7 @@ func (c class) anyCase() class {
 	return union(c, more)
 }
 
-func of(tables ...*unicode.RangeTable) class {
+func classOf(tables ...*unicode.RangeTable) class {
 	all := class{}
 	for _, t := range tables {
 		for _, r := range t.R16 {
@@ -107,11 +107,11 @@ func appendRange(c class, first, last, stride rune) class {
 // Classes that have a letter of their own. They are those of Unicode, not of ASCII. Oniguruma counts ²³¹¼½¾ to words, as
 // ISO 8859-1 does.
 var (
-	digits = sync.OnceValue(func() class { return of(unicode.Nd) })
-	spaces = sync.OnceValue(func() class { return of(unicode.White_Space) })
+	digits = sync.OnceValue(func() class { return classOf(unicode.Nd) })
+	spaces = sync.OnceValue(func() class { return classOf(unicode.White_Space) })
 	words  = sync.OnceValue(func() class {
 		latin1 := class{{'²', '³'}, {'¹', '¹'}, {'¼', '¾'}}
-		return union(of(unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic), latin1)
+		return union(classOf(unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic), latin1)
 	})
 	hexadecimals = sync.OnceValue(func() class { return class{{'0', '9'}, {'A', 'F'}, {'a', 'f'}} })
 )

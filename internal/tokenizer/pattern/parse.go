@@ -394,7 +394,7 @@ func (p *parser) property() (class, error) {
 	if table == nil {
 		return nil, fmt.Errorf(`\p{%s}`, name)
 	}
-	return of(table).orWithout(not), nil
+	return classOf(table).orWithout(not), nil
 }
 
 // code reads 41, {1F600} or 0041 after \x or \u.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -117,7 +117,7 @@ func FuzzCompile(f *testing.F) {
 	}
 	f.Add(`((a{100}){100}){100}`, "a")
 	f.Fuzz(func(t *testing.T, expression, text string) {
-		promise.Heap(t, len(expression)+len(text), func() {
+		reliability.Heap(t, len(expression)+len(text), func() {
 			p, err := Compile(expression)
 			if err != nil {
 				return

@@ -61,7 +61,7 @@ func (n Network) Table(name string, content []byte) (*Table, error) {
 // Batch returns count rows from the first one, for each input.
 func (t *Table) Batch(first, count int) (out []Tensor) {
 	for i, in := range t.network.Inputs {
-		whole := in.takes().Whole()
+		whole := in.takes().Integer()
 		b := Tensor{Name: in.Name, Type: in.Type, Dims: append([]int64{int64(count)}, in.Shape...)}
 		for row := first; row < first+count; row++ {
 			for _, c := range t.columns[i] {

@@ -115,8 +115,8 @@ func (c Content) Bytes(at Span) ([]byte, bool) {
 	return b, len(b) == at.Len()
 }
 
-// Whole returns all bytes of a content of one part, and nil for other contents.
-func (c Content) Whole() []byte {
+// All returns all bytes of a content of one part, and nil for other contents.
+func (c Content) All() []byte {
 	if b, ok := c.Bytes(Span{0, c.Size}); ok {
 		return b
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -32,7 +32,7 @@ func Example() {
 	}
 	end := Span{graph.Body.End, graph.Body.End}
 	edited, _ := ApplyInMessages(file, []Splice{{At: end, With: AppendString(nil, 2, "more"), In: graph}})
-	fmt.Printf("%q\n%q\n", file.Whole(), edited.Whole())
+	fmt.Printf("%q\n%q\n", file.All(), edited.All())
 	// Output:
 	// "\b\b:\t\n\aweights"
 	// "\b\b:\x0f\n\aweights\x12\x04more"
@@ -133,7 +133,7 @@ func TestHoles(t *testing.T) {
 		names = append(names, name)
 		return err
 	})
-	if err != nil || !slices.Equal(names, []string{"before", "after"}) || c.Whole() != nil {
+	if err != nil || !slices.Equal(names, []string{"before", "after"}) || c.All() != nil {
 		t.Errorf("names %q, %v", names, err)
 	}
 }
@@ -164,7 +164,7 @@ func FuzzFields(f *testing.F) {
 		s := NewScanner(ContentOf(data))
 		end := 0
 		var err error
-		promise.Heap(t, len(data), func() {
+		reliability.Heap(t, len(data), func() {
 			err = s.Fields(Span{0, len(data)}, func(f Field) error {
 				if f.Tag != end || f.Body.Start < f.Tag || f.Body.End > len(data) || f.Body.Len() < 0 {
 					t.Fatalf("field %+v after byte %d of %d", f, end, len(data))

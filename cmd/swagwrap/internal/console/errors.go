@@ -21,8 +21,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
@@ -228,7 +228,7 @@ func hintsOf(err error) (hints []string) {
 		}),
 		hintOf(err, func(e *table.CompressionError) string { return e.Hint() }),
 		hintOf(err, func(e *table.TimeError) string { return e.Hint() }),
-		hintOf(err, func(e *truth.SignsError) string { return e.Hint() }),
+		hintOf(err, func(e *target.SignsError) string { return e.Hint() }),
 		hintOf(err, func(e *predictions.AxisError) string { return e.Hint() }),
 		hintOf(err, func(*predictions.TwoError) string {
 			return "--key logits or --key probs takes one of them, or save one alone"

@@ -320,15 +320,15 @@ func TestFolderKilled(t *testing.T) {
 				}
 				t.Chdir(t.TempDir())
 				makeFolder(t, "out", "old", false)
-				said, killed := inProcess(t, point, with)
+				printed, killed := inProcess(t, point, with)
 				if killed == (point == "between" && with == "yes") {
-					t.Fatal(said)
+					t.Fatal(printed)
 				}
 				if got, _ := os.ReadFile("out/a"); string(got) != want {
 					t.Errorf("%q, want %q", got, want)
 				}
-				if said, _ := inProcess(t, "none", with); said != "" {
-					t.Error(said)
+				if printed, _ := inProcess(t, "none", with); printed != "" {
+					t.Error(printed)
 				}
 				if want == "" {
 					want = "old"
@@ -340,7 +340,7 @@ func TestFolderKilled(t *testing.T) {
 }
 
 // inProcess runs TestMain's process in the current folder.
-func inProcess(t *testing.T, point, exchange string) (said string, killed bool) {
+func inProcess(t *testing.T, point, exchange string) (printed string, killed bool) {
 	t.Helper()
 	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), "FOLDER_TEST_KILL="+point, "FOLDER_TEST_EXCHANGE="+exchange)

@@ -86,9 +86,9 @@ func TestOutputRefuses(t *testing.T) {
 		if err := os.Rename(at("late"), at(name)); err != nil {
 			t.Fatal(err)
 		}
-		var said strings.Builder
-		PrintError(&said, t.Context(), atOnce)
-		if ExitCode(t.Context(), atOnce) != exitUsage || ExitCode(t.Context(), late) != exitUsage || !strings.Contains(said.String(), want) {
+		var printed strings.Builder
+		PrintError(&printed, t.Context(), atOnce)
+		if ExitCode(t.Context(), atOnce) != exitUsage || ExitCode(t.Context(), late) != exitUsage || !strings.Contains(printed.String(), want) {
 			t.Errorf("%s: %v and %v, want %q", name, atOnce, late, want)
 		}
 	}
@@ -200,10 +200,10 @@ func TestExitCode(t *testing.T) {
 		if tc.err == nil {
 			continue
 		}
-		var said strings.Builder
-		PrintError(&said, tc.ctx, tc.err)
-		if !strings.Contains(said.String(), tc.says) {
-			t.Errorf("%q, want %q", said.String(), tc.says)
+		var printed strings.Builder
+		PrintError(&printed, tc.ctx, tc.err)
+		if !strings.Contains(printed.String(), tc.says) {
+			t.Errorf("%q, want %q", printed.String(), tc.says)
 		}
 	}
 }

@@ -34,8 +34,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -102,7 +102,7 @@ type Options struct {
 func Files(ctx context.Context, a *console.Env, how Options, paths []string) (done bool, err error) {
 	var all []*described
 	for _, path := range paths {
-		d := &described{Path: path, Kind: kind.Of(path), From: []report.Fact{}, Quality: []report.Fact{}, env: a, ctx: ctx, how: how}
+		d := &described{Path: path, Kind: kind.Detect(path), From: []report.Fact{}, Quality: []report.Fact{}, env: a, ctx: ctx, how: how}
 		describer := describers[d.Kind]
 		switch {
 		case d.Kind == kind.Model && kind.Exported(path):
@@ -293,7 +293,7 @@ func (d *described) ensemble() error {
 	}
 	d.parity(e.Card)
 	d.calibrated(e.Calibration, e.Threshold)
-	d.promised(e.Guarantee)
+	d.guaranteed(e.Guarantee)
 	d.Next = console.NextOfEnsemble(e)
 	if r := e.Stopping; r != nil {
 		d.quality("settled", "%s", settling.Describe(r, e.Members()))
@@ -308,14 +308,14 @@ func (d *described) parity(card swag.Card) {
 	}
 }
 
-// promised says what a file guarantees of predictions.
-func (d *described) promised(g *guarantee.Guarantee) {
+// guaranteed says what a file guarantees of predictions.
+func (d *described) guaranteed(g *guarantee.Guarantee) {
 	if g != nil && g.Coverage != nil {
 		d.quality("coverage", "%g %% by %s%s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method,
 			g.Coverage.Parts(), report.Plural(g.Coverage.Data.Examples, "example"))
 	}
 	if g != nil && g.Answers != nil {
-		d.quality("answers", "%s", g.Answers.Promise())
+		d.quality("answers", "%s", g.Answers.Guarantee())
 	}
 }
 
@@ -536,7 +536,7 @@ func (d *described) predictions() error {
 	of := summary.TaskOf(d.Path)
 	p, err := calibration.Read(d.Path, of, predictions.ReadOptions{})
 	switch {
-	case errors.Is(err, predictions.ErrNoTruth):
+	case errors.Is(err, predictions.ErrNoTargets):
 		d.unlabelled(made)
 		return nil
 	case err != nil:
@@ -560,7 +560,7 @@ func (d *described) predictions() error {
 	defer p.Close()
 	e := task.NewEvaluator(p.Task, task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	known := false
-	err = p.Each(func(k int, outcome []float64, label truth.Truth) error {
+	err = p.Each(func(k int, outcome []float64, label target.Target) error {
 		known = known || label.Known()
 		if err := e.Add(outcome, label); err != nil {
 			return fmt.Errorf("row %d: %w", p.Rows[k], err)

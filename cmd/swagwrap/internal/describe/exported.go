@@ -18,11 +18,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
-// told describes an export by the metadata that it carries.
+// told describes an export by its metadata.
 func (d *described) told(metadata map[string]string) error {
 	var o ensemble.Origin
 	var calibration *task.Calibration
-	var promised *guarantee.Guarantee
+	var guaranteed *guarantee.Guarantee
 	where := "in the graph"
 	js := metadata[ensemble.KeyCalibration]
 	if js == "" {
@@ -32,7 +32,7 @@ func (d *described) told(metadata map[string]string) error {
 		key, text string
 		to        any
 	}{{ensemble.KeyOrigin, metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration},
-		{ensemble.KeyGuarantee, metadata[ensemble.KeyGuarantee], &promised}} {
+		{ensemble.KeyGuarantee, metadata[ensemble.KeyGuarantee], &guaranteed}} {
 		if v.text == "" {
 			continue
 		}
@@ -45,8 +45,8 @@ func (d *described) told(metadata map[string]string) error {
 			return fmt.Errorf("%s: metadata %q: %w", d.Path, ensemble.KeyCalibration, err)
 		}
 	}
-	if promised != nil {
-		if err := promised.Sound(); err != nil {
+	if guaranteed != nil {
+		if err := guaranteed.Sound(); err != nil {
 			return fmt.Errorf("%s: metadata %q: %w", d.Path, ensemble.KeyGuarantee, err)
 		}
 	}
@@ -90,7 +90,7 @@ func (d *described) told(metadata map[string]string) error {
 	if t := metadata["swagwrap.threshold"]; t != "" {
 		d.quality("threshold", "%s", t)
 	}
-	d.promised(promised)
+	d.guaranteed(guaranteed)
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (d *described) exported() error {
 	if err := checkpoints.Sound(m); err != nil || !d.env.Verbose || d.how.JSON {
 		return err
 	}
-	all, err := diagnosis.Of(d.ctx, []*onnxio.Model{m})
+	all, err := diagnosis.Diagnose(d.ctx, []*onnxio.Model{m})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func Card(k *open.CardOptions) Table {
 		}, &k.Output),
 		Scores(&k.Scores),
 		ClassAxis(&k.ClassAxis.Value, &k.ClassAxis.Set),
-		Whole(Row{
+		Integer(Row{
 			Name:   "ignore-index",
 			Usage:  "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out",
 			Preset: "none",
@@ -98,7 +98,7 @@ func Numbers(least, most float64) func(string) ([]float64, error) {
 
 // columns makes the row that says which columns of a table feed the network. preset describes the default.
 func columns(field *map[string][]string, preset string) *Row {
-	return Each(Row{
+	return Repeated(Row{
 		Name: "columns",
 		Usage: "of a table, such as data.csv or data.parquet, feed the network's only input from the columns `A,B,C`; of several " +
 			"inputs INPUT=A,B,C, once for each; * stands for any letters",
@@ -151,16 +151,16 @@ func parseTargets(spec string) (t open.TargetOptions, err error) {
 }
 
 // parsePad parses --pad.
-func parsePad(said string) (map[string]float64, error) {
-	if said == "" {
+func parsePad(stated string) (map[string]float64, error) {
+	if stated == "" {
 		return nil, nil
 	}
 	pad := map[string]float64{}
-	for _, text := range strings.Split(said, ",") {
+	for _, text := range strings.Split(stated, ",") {
 		input, value := splitInput(text)
 		v, err := word.Real(value, -mostPad, mostPad)
 		if _, twice := pad[input]; err == nil && twice {
-			err = fmt.Errorf("%q: input %q is there twice", said, input)
+			err = fmt.Errorf("%q: input %q is there twice", stated, input)
 		}
 		if err != nil {
 			return nil, err
@@ -176,16 +176,16 @@ const (
 )
 
 // parseState parses --state. Batch axes that nobody names with @ are not known yet.
-func parseState(said string) ([]swag.StatePair, error) {
+func parseState(stated string) ([]swag.StatePair, error) {
 	pairs := []swag.StatePair{}
-	if said == "none" {
+	if stated == "none" {
 		return pairs, nil
 	}
-	for _, text := range strings.Split(said, ",") {
+	for _, text := range strings.Split(stated, ",") {
 		in, out, _ := strings.Cut(strings.TrimSpace(text), "=")
 		axis := -1
-		if name, at, said := strings.Cut(out, "@"); said {
-			n, err := word.Whole(at, 0, maxAxis)
+		if name, at, stated := strings.Cut(out, "@"); stated {
+			n, err := word.Integer(at, 0, maxAxis)
 			if err != nil {
 				return nil, fmt.Errorf("%s: axis %w", text, err)
 			}
@@ -193,7 +193,7 @@ func parseState(said string) ([]swag.StatePair, error) {
 		}
 		twice := slices.ContainsFunc(pairs, func(p swag.StatePair) bool { return p.In == in || p.Out == out })
 		if in == "" || out == "" || twice {
-			return nil, fmt.Errorf("%q: want INPUT=OUTPUT for each state, or none", said)
+			return nil, fmt.Errorf("%q: want INPUT=OUTPUT for each state, or none", stated)
 		}
 		pairs = append(pairs, swag.StatePair{In: in, Out: out, Axis: axis})
 	}

@@ -22,7 +22,7 @@ func card(t *testing.T, before swag.Card, args ...string) (card swag.Card, err e
 	return card, err
 }
 
-// Flags override the file or the preset, and these what was said before.
+// Flags override the file or the preset, and these the earlier ones.
 func TestCard(t *testing.T) {
 	t.Cleanup(file.Forget)
 	config := filepath.Join(t.TempDir(), "file.json")

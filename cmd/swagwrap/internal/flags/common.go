@@ -222,7 +222,7 @@ func parseSamples(s string) (open.Samples, error) {
 		}
 		return open.Samples{Percent: p}, nil
 	}
-	n, err := word.Whole(s, 1, MaxExamples)
+	n, err := word.Integer(s, 1, MaxExamples)
 	if err != nil {
 		return open.Samples{}, fmt.Errorf("%w examples, or a share such as 10%%, all, ordered or auto", err)
 	}
@@ -251,7 +251,7 @@ func Adapt(o *open.AdaptOptions, more string, shift *string) Table {
 			Not:   "outputs",
 		}, &o.Data, func(s string) (_ string, err error) {
 			if n, ok := strings.CutPrefix(s, open.WholeBlocks); ok {
-				if o.Blocks, err = word.Whole(n, batchnorm.LeastTarget, MaxExamples); err != nil {
+				if o.Blocks, err = word.Integer(n, batchnorm.LeastTarget, MaxExamples); err != nil {
 					err = fmt.Errorf("%s: %w", s, err)
 				}
 			}
@@ -286,7 +286,7 @@ func RefuseNoTarget(o open.AdaptOptions) error {
 
 // Labels makes the row of --labels, which names files with labels of their own.
 func Labels(l *open.Labels) *Row {
-	return Each(Row{
+	return Repeated(Row{
 		Name:  "labels",
 		Usage: "read labels from `FILE`. val=FILE is for --val, and test=FILE for --test",
 		Not:   "outputs",
@@ -341,7 +341,7 @@ func Posterior(o *open.EnsembleOptions) *Row {
 
 // Threads makes the row of --threads.
 func Threads(field *int) *Row {
-	return Whole(Row{Name: "threads", Short: "j", Usage: "use `N` threads", Preset: "one per core"}, field, 0, maxThreads)
+	return Integer(Row{Name: "threads", Short: "j", Usage: "use `N` threads", Preset: "one per core"}, field, 0, maxThreads)
 }
 
 // ParseThreads parses a number of threads. 0 is one per core, and so is auto.
@@ -349,7 +349,7 @@ func ParseThreads(s string) (int, error) {
 	if s == auto {
 		return 0, nil
 	}
-	n, err := word.Whole(s, 0, maxThreads)
+	n, err := word.Integer(s, 0, maxThreads)
 	if err != nil {
 		err = fmt.Errorf("%w, or auto", err)
 	}
@@ -358,7 +358,7 @@ func ParseThreads(s string) (int, error) {
 
 // BatchSize makes the row of --batch-size. preset describes the default.
 func BatchSize(field *int, preset string) *Row {
-	return Whole(Row{Name: "batch-size", Short: "b", Usage: "run `N` examples at a time", Preset: preset}, field, 0, maxBatch)
+	return Integer(Row{Name: "batch-size", Short: "b", Usage: "run `N` examples at a time", Preset: preset}, field, 0, maxBatch)
 }
 
 // Rank makes a row for a number of columns. One column has no spread.
@@ -376,7 +376,7 @@ func Noise(r Row, field *[]float64) *Row {
 // Sampling makes the rows of a number of members, and of the seed.
 func Sampling(members *int, seed *uint64) Table {
 	return Table{
-		Whole(Row{
+		Integer(Row{
 			Name:    "members",
 			Short:   "n",
 			Usage:   "draw `S` members",
@@ -524,7 +524,7 @@ func Runtime(o *open.RuntimeOptions) Table {
 	return Table{
 		Library(&o.Library),
 		Provider(&o.Provider.Name),
-		Whole(Row{
+		Integer(Row{
 			Name:    "device",
 			Usage:   "with --provider cuda compute on GPU `N`, from 0; the parts of a job use several",
 			Default: "0",

@@ -25,7 +25,7 @@ var groups = []struct{ title, names string }{
 	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale antithetic settings weights " +
 		"temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
-	{"Calibration, promises and stopping early", "ensemble coverage set by folds within"},
+	{"Calibration, guarantees and stopping early", "ensemble coverage set by folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Weights", "dtype"},
 	{"A folder for the Hub, or a page", "hub figures web"},
@@ -57,7 +57,7 @@ const everywhere = "quiet verbose"
 // description. Only a single word is wider than width.
 func Help(cmd *cli.Command, all bool, width int) string {
 	width = max(min(width, HelpWidth), leastWidth)
-	table := Of(cmd)
+	table := TableOf(cmd)
 	var b strings.Builder
 	usage := strings.TrimSpace("swagwrap " + cmd.Name + " [flags] " + cmd.ArgsUsage)
 	fmt.Fprintf(&b, "%s\n\n   %s\n\n", Prose(fmt.Sprintf("swagwrap %s: %s", cmd.Name, cmd.Usage), width), usage)

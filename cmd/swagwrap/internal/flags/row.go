@@ -69,14 +69,14 @@ func Parsed[T any](r Row, field *T, parse func(string) (T, error)) *Row {
 }
 
 // Each makes a row that may be given several times. add gets each of its texts.
-func Each(r Row, add func(text string) error) *Row {
+func Repeated(r Row, add func(text string) error) *Row {
 	r.many = true
 	return r.reads(func(s string) (string, error) { return s, add(s) })
 }
 
 // Texts makes a row for texts.
 func Texts(r Row, field *[]string) *Row {
-	return Each(r, func(s string) error {
+	return Repeated(r, func(s string) error {
 		*field = append(*field, s)
 		return nil
 	})
@@ -124,7 +124,7 @@ func within[N int | float64](n, least, most N) bool { return n >= least && n <= 
 const inDigits = "digits, such as 30"
 
 // Whole makes a row for a whole number within bounds.
-func Whole(r Row, field *int, least, most int) *Row {
+func Integer(r Row, field *int, least, most int) *Row {
 	return WholeIf(r, field, fmt.Sprintf("%d to %d", least, most), func(n int) bool { return within(n, least, most) })
 }
 
@@ -190,7 +190,7 @@ func (r *Row) fill() error {
 func (r *Row) Want() string { return r.want }
 
 // Whole reports whether the numbers are whole.
-func (r *Row) Whole() bool { return r.digits == inDigits }
+func (r *Row) Integer() bool { return r.digits == inDigits }
 
 // words returns the flag as a user types it, with what was given.
 func (r *Row) words() (words []string) {
@@ -279,7 +279,7 @@ func (t Table) Library() (all []cli.Flag) {
 }
 
 // Of returns the table of a command.
-func Of(c *cli.Command) (t Table) {
+func TableOf(c *cli.Command) (t Table) {
 	for _, f := range c.Flags {
 		if r, ok := f.(*Row); ok {
 			t = append(t, r)

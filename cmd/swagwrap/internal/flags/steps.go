@@ -106,7 +106,7 @@ func (s Spelling) sample(d study.Sample) []string {
 	return append(append(words, s.target(d)...), d.Posteriors...)
 }
 
-// target returns the flags that adapt members to data, and say how these are read, if no data for batch norm have said it.
+// target returns the flags that adapt members to data, and say how these are read, if no data for batch norm have settled it.
 func (s Spelling) target(d study.Sample) []string {
 	if d.Target == "" {
 		return nil

@@ -29,7 +29,7 @@ func program() (p *cli.App, out *bytes.Buffer) {
 			{Name: "fit", Usage: "make a posterior", ArgsUsage: "CKPT...", Description: "Fits.\n\n   swagwrap fit -o p.safetensors a.onnx", Flags: []cli.Flag{
 				flags.Text(flags.Row{Name: "output", Short: "o", Usage: "write `FILE`"}, new(string)),
 				flags.Texts(flags.Row{Name: "bn-data", Usage: "read `FILE`"}, new([]string)),
-				flags.Whole(flags.Row{Name: "rank", Usage: "keep `K`"}, new(int), 0, 9),
+				flags.Integer(flags.Row{Name: "rank", Usage: "keep `K`"}, new(int), 0, 9),
 				flags.Bool(flags.Row{Name: "force", Usage: "overwrite"}, new(bool)),
 			}},
 			{Name: "score", Usage: "predict", ArgsUsage: "E IMAGES", Description: "Scores.", Flags: []cli.Flag{

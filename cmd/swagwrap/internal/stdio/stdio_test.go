@@ -25,10 +25,10 @@ func TestClosed(t *testing.T) {
 	for redirect, want := range map[string]string{">&-": "true", ">/dev/null": "false", "1<>/dev/null": "false", "| cat": "false", "<&- >/dev/null": "false", "<&- >&-": "true"} {
 		cmd := exec.Command("sh", "-c", `"$0" `+redirect, self)
 		cmd.Env = append(os.Environ(), "STDIO_TEST=1")
-		var said strings.Builder
-		cmd.Stderr = &said
-		if err := cmd.Run(); err != nil || said.String() != want {
-			t.Errorf("%s: %s, %v, want %s", redirect, said.String(), err, want)
+		var printed strings.Builder
+		cmd.Stderr = &printed
+		if err := cmd.Run(); err != nil || printed.String() != want {
+			t.Errorf("%s: %s, %v, want %s", redirect, printed.String(), err, want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (r sentences) adaptedLines() (lines []string) {
 		if r.Shift != nil && r.Inputs.Adapt != nil && r.Inputs.Adapt.Target == nil {
 			where = "clean data"
 		}
-		clean := r.Apart(m, plain, compare.ErrorLoss).Interval
+		clean := r.DifferenceTo(m, plain, compare.ErrorLoss).Interval
 		line := fmt.Sprintf("Adapting changes the accuracy of %s by %s on %s", short(plain), pointsOf(clean), where)
 		if r.Shift != nil && hasLoss(m, compare.ErrorLoss) && hasLoss(plain, compare.ErrorLoss) {
 			line += fmt.Sprintf(", and by %s on damaged data", pointsOf(r.ShiftDifference(m, plain, compare.ErrorLoss, 0).Interval))

@@ -3,7 +3,7 @@ package show
 import (
 	"slices"
 
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -39,11 +39,11 @@ func (r sentences) ofSeeds() string {
 
 // ofData says what the checks of the data found.
 func (r sentences) ofData() string {
-	reports := r.BatchNorm.Intake
+	reports := r.BatchNorm.Probe
 	switch {
 	case len(r.BatchNorm.Warnings()) > 0:
 		return "See the warnings."
-	case slices.ContainsFunc(reports, func(i *intake.Report) bool { return r.Inputs.BatchNorm.Data == nil && i != nil }):
+	case slices.ContainsFunc(reports, func(i *probe.Report) bool { return r.Inputs.BatchNorm.Data == nil && i != nil }):
 		return "No fault found. Not compared with training: no " + setting.BNData.String() + "."
 	}
 	return "No fault found. Like that of training."

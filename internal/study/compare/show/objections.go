@@ -29,11 +29,11 @@ func (r sentences) objection(o compare.Objection) string {
 	case compare.NothingLearnt:
 		return fmt.Sprintf("no method is clearly better than the %s of the %s data. They need no network, and their %s is %s; %s has "+
 			"%s. Check the labels, and that inputs are prepared as in training.",
-			r.Floor.Name, r.FloorOf, r.Loss().Name, report.Fixed(r.Value(r.Floor), 4), short(m), report.Fixed(r.Value(m), 4))
+			r.Constant.Name, r.ConstantOf, r.Loss().Name, report.Fixed(r.Value(r.Constant), 4), short(m), report.Fixed(r.Value(m), 4))
 	case compare.TooSure:
 		return fmt.Sprintf("the networks are worse than the %s of the %s data (%s %s) and only look useful with %s = %s. Check the "+
 			"labels, and that inputs are prepared as in training.",
-			r.Floor.Name, r.FloorOf, r.Loss().Name, report.Fixed(r.Value(r.Floor), 4), m.Scaling.By.Symbol, m.Scaling.Numbers())
+			r.Constant.Name, r.ConstantOf, r.Loss().Name, report.Fixed(r.Value(r.Constant), 4), m.Scaling.By.Symbol, m.Scaling.Numbers())
 	case compare.NotDetermined:
 		names, why := r.undetermined()
 		return fmt.Sprintf("the fit for %s is not determined: %s", names, why)

@@ -51,7 +51,7 @@ func (r rows) all(verdict, next, code []string) study.Row {
 		"validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", r.methods,
 		"steps", r.steps, "tests", r.Tests, "tuned", r.Tuned, "notes", append([]string{}, r.Notes...),
 		"warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records,
-		"recommended", recommended, "against", against, "floor", r.floor(), "verdict", verdict,
+		"recommended", recommended, "against", against, "floor", r.constant(), "verdict", verdict,
 		"next", append([]string{}, next...), "code", append([]string{}, code...),
 	)
 }
@@ -209,7 +209,7 @@ func (r rows) shift(m *compare.Method) study.Row {
 		return nil
 	}
 	base := r.verdict.Base
-	apart := func(k int) study.Row {
+	difference := func(k int) study.Row {
 		out := study.Row{}
 		for _, l := range m.Losses {
 			if m != base {
@@ -226,7 +226,7 @@ func (r rows) shift(m *compare.Method) study.Row {
 	for k, e := range m.Shifted.Steps {
 		step := append(study.Fields("severity", r.Shift.Severity(k)), study.Scores("", e.Main())...)
 		if k > 0 {
-			step = append(step, apart(k)...)
+			step = append(step, difference(k)...)
 		}
 		steps = append(steps, step)
 	}
@@ -236,7 +236,7 @@ func (r rows) shift(m *compare.Method) study.Row {
 			corruptions = append(corruptions, study.Fields("corruption", c, r.Loss().Key, stat.Mean(of, nil)))
 		}
 	}
-	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", apart(0),
+	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", difference(0),
 		"corruptions", corruptions)
 }
 
@@ -275,13 +275,13 @@ func (r rows) overRuns(m *compare.Method) study.Row {
 	}
 }
 
-// floor returns the main scores of a network that learnt nothing, or nil.
-func (r rows) floor() study.Row {
-	if r.Floor == nil {
+// constant returns the main scores of a network that learnt nothing, or nil.
+func (r rows) constant() study.Row {
+	if r.Constant == nil {
 		return nil
 	}
-	row := append(study.Fields("of", r.FloorOf, "name", r.Floor.Name), study.Scores("", r.Floor.Main())...)
-	row = append(row, study.Cell{Key: "method", Text: r.Floor.Name + ", no network", Hidden: true})
+	row := append(study.Fields("of", r.ConstantOf, "name", r.Constant.Name), study.Scores("", r.Constant.Main())...)
+	row = append(row, study.Cell{Key: "method", Text: r.Constant.Name + ", no network", Hidden: true})
 	for _, c := range r.mainColumns() {
 		if row.Cell(c.Key) == nil {
 			row = append(row, study.Cell{Key: c.Key, Text: " ", Hidden: true}) // not the dash of the baseline

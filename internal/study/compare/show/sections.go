@@ -75,8 +75,8 @@ func (r rows) main() study.Section {
 		s.Explanation += " At best T: with a temperature of its own, on examples that it was not fitted on. Other seeds: what other " +
 			"draws would change on the same examples."
 	}
-	if floor := r.floor(); floor != nil {
-		s.Rows = append([]study.Row{floor}, r.methods...)
+	if constant := r.constant(); constant != nil {
+		s.Rows = append([]study.Row{constant}, r.methods...)
 	}
 	if slices.ContainsFunc(r.methods, func(m study.Row) bool { return m.Cell("ece") != nil && m.Cell("ece").Mark != "" }) {
 		s.Warnings = append(s.Warnings, aboveRange+" above the range of a calibrated model with the same confidences")
@@ -255,7 +255,7 @@ func (r rows) sets() (s study.Section) {
 	}
 	s = r.metrics("sets of classes", func(s task.Score) bool { return s.Set })
 	s.Title, s.Order = "Sets of classes", late
-	s.Explanation = "Conformal sets contain the true class with a promised probability."
+	s.Explanation = "Conformal sets contain the true class with a guaranteed probability."
 	if level, n := first.Value("set_level"), r.Test.Len()/2; r.Unit != nil {
 		s.Note("no unit of chance is in both halves. The coverage varies more than that of as many independent examples")
 	} else if level == level {

@@ -83,8 +83,8 @@ func (r sentences) meanwhile() []string {
 
 // notCounted says which methods the verdict does not count, unless an objection says it.
 func (r sentences) notCounted() []string {
-	said := slices.ContainsFunc(r.verdict.Against, func(o compare.Objection) bool { return o.Kind == compare.NotDetermined })
-	if names, why := r.undetermined(); names != "" && !said {
+	stated := slices.ContainsFunc(r.verdict.Against, func(o compare.Objection) bool { return o.Kind == compare.NotDetermined })
+	if names, why := r.undetermined(); names != "" && !stated {
 		return []string{fmt.Sprintf("%s: not counted, since the fit is not determined: %s", names, why)}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 )
 
 // Of declares what a comparison says.
-func Of(r *compare.Result) *study.Document {
+func Result(r *compare.Result) *study.Document {
 	w := words{r, r.Verdict()}
 	rows := rowsOf(w)
 	d := &study.Document{

@@ -1,0 +1,168 @@
+package probe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/moments"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
+)
+
+// fault is a possible mistake in the preparation of an input. Its Change undoes the mistake, and fix tells the user
+// what to do.
+type fault struct {
+	moments.Change
+	fix string
+	// content says that the range of the values does not show the fault, only their content does.
+	content bool
+}
+
+// normalise returns the change by mean and standard deviation of a preprocessing. With undo it returns the inverse.
+func (p part) normalise(s preprocess.Settings, undo bool) (c moments.Change) {
+	mean, std := s.Unit()
+	for g := range p.sample.Groups() {
+		k := g
+		if s.Channels == "bgr" {
+			k = p.sample.Groups() - 1 - g
+		}
+		m, d := 0.0, 1.0
+		if len(mean) > 0 {
+			m = groupValue(mean, k)
+		}
+		if len(std) > 0 {
+			d = groupValue(std, k)
+		}
+		if undo {
+			c.Scale, c.Shift = append(c.Scale, d), append(c.Shift, m)
+		} else {
+			c.Scale, c.Shift = append(c.Scale, 1/d), append(c.Shift, -m/d)
+		}
+	}
+	return c
+}
+
+// multiplied returns the change x → factor·x + shift.
+func multiplied(factor, shift float64) moments.Change {
+	return moments.Change{Scale: []float64{factor}, Shift: []float64{shift}}
+}
+
+// faults lists the possible faults of an input, likely causes first. If two explain a difference equally well, the
+// first one is named.
+func (p part) faults(s preprocess.Settings) (all []fault) {
+	if p.sample.Kind == moments.Tokens {
+		for _, by := range []float64{1, -1} {
+			c := multiplied(1, -by)
+			c.Name = fmt.Sprintf("every token id is off by %+.0f, as with another numbering of special tokens", by)
+			all = append(all, fault{c, tokenizer, true})
+		}
+		return all
+	}
+	groups := p.sample.Groups()
+	then := func(name, fix string, changes ...moments.Change) {
+		c := moments.Change{}
+		for _, next := range changes {
+			c = c.Then(next, groups)
+		}
+		c.Name = name
+		all = append(all, fault{Change: c, fix: fix})
+	}
+	apply, undo := p.normalise(s, false), p.normalise(s, true)
+	card := p.picture && (s.Mean != nil || s.Std != nil)
+	if card {
+		then("the values were normalised twice", p.fixTwice(), undo)
+		then("the values were not normalised", p.fixRaw(s), apply)
+		then("pixels from 0 to 255 were normalised as if they were from 0 to 1", fix255, undo, multiplied(1./255, 0), apply)
+		then("the values were normalised three times", "save the array before it is normalised", undo, undo)
+		then("pixels were divided by 255 twice", fixTwice255, undo, multiplied(255, 0), apply)
+		then("pixels from 0 to 255 that were not normalised", fix255, multiplied(1./255, 0), apply)
+		then("pixels were scaled to [-1, 1], and training had the mean and standard deviation of the model card", p.fixRaw(s),
+			multiplied(0.5, 0.5), apply)
+	}
+	if p.picture {
+		for _, name := range preprocess.Presets() {
+			preset, err := preprocess.Preset(name)
+			if other := p.normalise(preset, true); err == nil && preset.Mean != nil &&
+				(len(preset.Mean) == 1 || len(preset.Mean) == groups) {
+				if card {
+					then("the values were normalised with the mean and standard deviation of "+name, p.fixRaw(s), other, apply)
+				} else {
+					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised",
+						setting.Fit.With(setting.Preprocess.With(name)), p.normalise(preset, false))
+					then("the values were normalised with the mean and standard deviation of "+name+", and training did not normalise",
+						"save them before they are normalised", other)
+				}
+			}
+		}
+	}
+	then("the values are 255 times those of training", p.fixScale(true), multiplied(1./255, 0))
+	then("the values were divided by 255, and training did not divide", p.fixScale(false), multiplied(255, 0))
+	if !p.picture {
+		return all
+	}
+	then("black and white are inverted", "invert the pictures: 255 - x for uint8, 1 - x for floats", undo, multiplied(-1, 1), apply)
+	all[len(all)-1].content = true
+	if groups == 3 {
+		swap := moments.Change{From: []int{2, 1, 0}}
+		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: " +
+			setting.Fit.With(setting.Preprocess.With("channels=bgr"))
+		if s.Channels == "bgr" {
+			fix = strings.Replace(fix, "channels=bgr", "channels=rgb", 1)
+		}
+		then("the order of the channels is reversed (BGR in place of RGB)", fix, undo, swap, apply)
+		all[len(all)-1].content = true
+		if card {
+			then("the order of the channels is reversed after they were normalised (BGR in place of RGB)", fix, swap)
+			all[len(all)-1].content = true
+		}
+	}
+	return all
+}
+
+const (
+	fix255      = "divide the array by 255, or save it as uint8"
+	fixTwice255 = "multiply the array by 255 and save it as uint8"
+)
+
+// fixTwice returns the advice for data that was normalised twice.
+func (p part) fixTwice() string {
+	switch p.prepared {
+	case normalised:
+		return setting.Arrays.With("seen") + ", which feeds the array to the network unchanged"
+	case decoded:
+		return "if the network normalises its input itself, fit again with " +
+			setting.Preprocess.With("none") + "; else training did not normalise"
+	}
+	return "save the array after it was normalised once"
+}
+
+// fixRaw returns the advice for data that was not normalised.
+func (p part) fixRaw(s preprocess.Settings) string {
+	if p.prepared == unchanged {
+		return setting.Arrays.With("pixels") + ", which normalises the array as the model card says"
+	}
+	return fmt.Sprintf("save pixels from 0 to 1, or uint8: mean %v and standard deviation %v are then applied", s.Mean, s.Std)
+}
+
+// fixScale returns the advice for data that is 255 times too large, or too small.
+func (p part) fixScale(large bool) string {
+	switch {
+	case large && !p.picture:
+		return setting.Arrays.With("pixels") + " divides arrays of uint8 by 255; divide others before they are saved"
+	case large:
+		return fix255
+	case !p.picture && p.prepared != unchanged:
+		return setting.Arrays.With("seen") + ", which feeds arrays of uint8 to the network unchanged"
+	}
+	return "multiply the array by 255"
+}
+
+// finite fails for outputs that are no numbers.
+func finite(values []float32) error {
+	for _, v := range values {
+		if v-v != 0 {
+			return fmt.Errorf("the network's output is not finite: %v", v)
+		}
+	}
+	return nil
+}
