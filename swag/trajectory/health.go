@@ -78,7 +78,7 @@ type Health struct {
 // Describe is [NewHealth] for [swag.FitOptions.Health].
 func Describe(t swag.Trajectory) any { return NewHealth(t) }
 
-// Of returns the health that a posterior's file stores.
+// Check returns the health that a posterior's file stores.
 func Check(p *swag.Posterior) (h Health, err error) {
 	if err = json.Unmarshal(p.Health, &h); err != nil {
 		err = fmt.Errorf("%s: health of the trajectory: %w", p.Path, err)

@@ -278,15 +278,6 @@ func (p *Predictions) Names() ([]string, error) {
 	return names, nil
 }
 
-// newAnswers is [guarantee.NewAnswers] of predictions.
-func (s *Study) newAnswers(g []calibrate.TopLabel) *guarantee.Answers {
-	a, err := guarantee.NewAnswers(slices.Clone(g), s.Criterion.Want, s.Guarantee.Data)
-	if err != nil {
-		return nil
-	}
-	return a
-}
-
 // NoAnswers is the reason why an ensemble cannot store the threshold of answers, or nil.
 func (k *Result) NoAnswers() error {
 	if k.answers == nil || k.answers.stored != nil {

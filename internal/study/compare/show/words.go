@@ -123,11 +123,6 @@ func (r words) facts() []report.Fact {
 	return facts
 }
 
-// classError reports whether the task has calibration errors of probabilities.
-func (r words) classError() bool {
-	return slices.ContainsFunc(r.Methods[0].Scores, func(m task.Score) bool { return strings.HasPrefix(m.Key, "ece") })
-}
-
 // called returns the name of a method in sentences. The last checkpoint is what users call their network.
 func called(m *compare.Method) string {
 	own := map[string]string{
