@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
@@ -29,7 +28,7 @@ type Guarantee struct {
 // Guarantees reports whether the study chooses a coverage, in addition to a calibration.
 func (s *Study) Guarantees() bool { return s.Guarantee.Level > 0 }
 
-// CheckPromise returns an error if the predictions allow no such guarantee.
+// CheckGuarantee returns an error if the predictions allow no such guarantee.
 func (s *Study) CheckGuarantee() error {
 	if !s.Guarantees() {
 		return nil

@@ -60,7 +60,7 @@ type source struct {
 func same(i int) int { return i }
 
 // addExamples adds each example of a source to the evaluators that to returns for variant v.
-func pass(s source, variants []*variant, to func(t task.Task, v, i int) []*task.Evaluator) error {
+func addExamples(s source, variants []*variant, to func(t task.Task, v, i int) []*task.Evaluator) error {
 	labels := s.data.Labels()
 	return s.each(func(t task.Task, i int, a task.Average) error {
 		label, err := labels.Load(i)

@@ -189,7 +189,7 @@ func (r *Row) fill() error {
 // Want says which numbers the flag takes, such as "1 to 1000". It is "" for texts.
 func (r *Row) Want() string { return r.want }
 
-// Whole reports whether the numbers are whole.
+// Integer reports whether the numbers are whole.
 func (r *Row) Integer() bool { return r.digits == inDigits }
 
 // words returns the flag as a user types it, with what was given.
@@ -278,7 +278,7 @@ func (t Table) Library() (all []cli.Flag) {
 	return all
 }
 
-// Of returns the table of a command.
+// TableOf returns the table of a command.
 func TableOf(c *cli.Command) (t Table) {
 	for _, f := range c.Flags {
 		if r, ok := f.(*Row); ok {
