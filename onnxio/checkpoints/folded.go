@@ -347,8 +347,8 @@ var ofVector = []struct {
 	}},
 }
 
-// logSoftmax writes the logarithms of softmax to dst, and returns log Σ exp(x) as total. Their error comes from the largest difference of elements, and from the
-// sum.
+// logSoftmax writes the logarithms of softmax to dst, and returns log Σ exp(x) as total. Their error comes from the largest
+// difference of elements, and from the sum.
 func logSoftmax(dst, x []float64) (total, units float64) {
 	most, least := math.Inf(-1), math.Inf(1)
 	for _, v := range x {

@@ -443,7 +443,7 @@ func (d *described) settings() error {
 			Validation []struct{ Path, SHA256 string }
 		}
 	}{}
-	if json.Unmarshal(js, &chosen) != nil || chosen.Chosen.NLL == nil { // these lines are only shown, and another program may have written the file
+	if json.Unmarshal(js, &chosen) != nil || chosen.Chosen.NLL == nil { // only shown: another program may have written it
 		return nil
 	}
 	for _, v := range chosen.Chosen.Validation {
