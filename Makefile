@@ -70,7 +70,7 @@ test-provider: setup ## tests of PROVIDER=openvino, webgpu or cuda, which is fet
 race: setup ## the concurrent packages under the race detector
 	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) | tr ' ' '|'))$$" $(CONCURRENT)
 
-# The packages whose tests try something more often at night: those that call promise.Figure.
+# The packages whose tests try something more often at night: those that call reliability.Figure.
 FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/tokenizer ./internal/ort ./internal/infer ./internal/infer/batchnorm ./internal/infer/probe ./internal/infer/rounding ./internal/infer/store ./internal/moments ./internal/statedict ./internal/predictions ./internal/ensemble ./internal/guarantee \
 	./internal/baseline ./internal/study/compare ./internal/study/settling ./cmd/swagwrap
 

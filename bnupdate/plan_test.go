@@ -12,7 +12,7 @@ import (
 
 const fixture = "../fixtures/mnist/checkpoints/"
 
-// checkpoints opens real PyTorch exports with eight batch norms, of rank 2 and 4.
+// openSome opens real PyTorch exports with eight batch norms, of rank 2 and 4.
 func openSome(t testing.TB, names ...string) ([]*onnxio.Model, *weights.Layout) {
 	t.Helper()
 	var models []*onnxio.Model

@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-// predictions makes positions of examples. The positions of an example share an error, as neighbouring pixels do.
+// randomPositions makes positions of examples. The positions of an example share an error, as neighbouring pixels do.
 func randomPositions(examples, each, classes int, seed uint64) (p []float64, labels []int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range examples {

@@ -93,7 +93,7 @@ func (m *Model) InstanceStatistics() (names []string) {
 			continue
 		}
 		for k := 3; k < 5; k++ {
-			of, ok := v.made(p, k)
+			of, ok := v.producer(p, k)
 			for range maxView {
 				if !ok || !repeats(of) && !v.isView(of) {
 					break
@@ -102,7 +102,7 @@ func (m *Model) InstanceStatistics() (names []string) {
 					names = append(names, w.tensor.Name)
 					break
 				}
-				of, ok = v.made(of, 0)
+				of, ok = v.producer(of, 0)
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func (c *cutter) tensor(t *Tensor, name string, fill bool) error {
 			cut = wire.Splice{} // lists the file without a change
 		}
 		c.files[x.location] = append(c.files[x.location], cut)
-	case t.inPlace && c.move == moveOut && c.movable(t):
+	case t.inPlace && c.move == moveOut && t.bytes() >= pageSize && t.msg.Parent == c.m.Graph.msg: // an initializer of the main graph
 		c.putOutside(t, cut)
 	case t.inPlace && (fill || held):
 		cut.At = t.payload
@@ -77,12 +77,6 @@ func (c *cutter) replace(t *Tensor, by wire.Splice) {
 
 // pageSize is the page size of most systems. Elements that will be mapped start on their own page.
 const pageSize = 4096
-
-// movable reports whether the elements of t can move out of the model. They must belong to an initializer of the main
-// graph and fill a page.
-func (c *cutter) movable(t *Tensor) bool {
-	return t.bytes() >= pageSize && t.msg.Parent == c.m.Graph.msg
-}
 
 // putOutside moves the elements of t into the new data file.
 func (c *cutter) putOutside(t *Tensor, cut wire.Splice) {

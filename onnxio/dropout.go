@@ -19,7 +19,9 @@ var ErrNoDropout = errors.New("the graph keeps no Dropout: export with training=
 // Dropout stays off in the bodies of functions and control flow, and in opsets before 12. It also stays off in layers
 // that do not give the share they drop. If no other layer exists, the error is [ErrNoDropout].
 func DropoutTemplate(m *Model, l *weights.Layout, seed func(k int) int64) (*Template, error) {
-	m = m.withDropout() // keeps inference from switching them off
+	dropping := *m
+	dropping.dropout = true // keeps inference from switching them off, in a training-mode export too
+	m = &dropping
 	e, err := m.inference()
 	if err != nil {
 		return nil, err

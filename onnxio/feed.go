@@ -33,11 +33,11 @@ type feeds [2]struct {
 	err           error
 }
 
-// ErrNotFed reports that a network cannot take its weights as inputs. It can still be run as it is.
+// ErrNotParameterized reports that a network cannot take its weights as inputs. It can still be run as it is.
 var ErrNotParameterized = errors.New("the network cannot take its weights as inputs")
 
 // Parameterized returns the model in two parts, which compute in float16 if half is set. It is the same for all members. The
-// error is [ErrNotFed] for a network whose weights are not all initializers of its main graph.
+// error is [ErrNotParameterized] for a network whose weights are not all initializers of its main graph.
 func (f Filled) Parameterized(half bool) (*Parameterized, error) {
 	i := 0
 	if half {

@@ -133,8 +133,8 @@ func (m *Model) FeatureTensors(output string) (names []string) {
 		features = h.Features
 	}
 	for _, p := range v.places {
-		_, left := v.made(p, 0)
-		_, right := v.made(p, 1)
+		_, left := v.producer(p, 0)
+		_, right := v.producer(p, 1)
 		switch p.Node.OpType {
 		case "Add":
 			if !left || !right {

@@ -349,14 +349,6 @@ func (t *Tensor) Len() int64 {
 	return n
 }
 
-// withDropout returns the model as one whose Dropout nodes stay as exported, in everything that is written from it.
-// In a training-mode export they drop again in each run.
-func (m *Model) withDropout() *Model {
-	c := *m
-	c.dropout = true
-	return &c
-}
-
 // Tensor returns the tensor with this name in layouts, or nil.
 func (m *Model) Tensor(name string) *Tensor { return m.known[name] }
 

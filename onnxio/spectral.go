@@ -43,7 +43,7 @@ func (m *Model) SpectralNorms() (out []SpectralNorm) {
 			}
 		case "Mul":
 			for k := range 2 {
-				if of, ok := v.made(p, k); ok && of.Node.OpType == "Reciprocal" {
+				if of, ok := v.producer(p, k); ok && of.Node.OpType == "Reciprocal" {
 					if s := v.spectralNorm(p, 1-k, of, 0); s != nil {
 						out = append(out, *s)
 					}
@@ -103,12 +103,12 @@ func (s *SpectralNorm) fits(weight *Tensor, perm []int64, u, v *Tensor) bool {
 // product returns the node that computes input k of p, if it is an inner product: a MatMul, or a Mul followed by
 // ReduceSum.
 func (v *viewer) product(p Place, k int) (Place, bool) {
-	of, ok := v.made(p, k)
+	of, ok := v.producer(p, k)
 	for range maxView {
 		if !ok || !v.isView(of) && of.Node.OpType != "ReduceSum" {
 			break
 		}
-		of, ok = v.made(of, 0)
+		of, ok = v.producer(of, 0)
 	}
 	return of, ok && (of.Node.OpType == "MatMul" || of.Node.OpType == "Mul") && len(of.Node.Inputs) == 2
 }

@@ -37,7 +37,7 @@ type Template struct {
 	feeds feeds
 
 	join     sync.Once // sets the fields below
-	whole    *Template // see [Filled.Whole]
+	whole    *Template // see [Filled.OneFile]
 	wholeErr error
 }
 

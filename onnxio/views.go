@@ -35,8 +35,8 @@ func (m *Model) viewer() *viewer {
 	return v
 }
 
-// made returns the node that computes input k of p, if it is in the main graph.
-func (v *viewer) made(p Place, k int) (Place, bool) {
+// producer returns the node that computes input k of p, if it is in the main graph.
+func (v *viewer) producer(p Place, k int) (Place, bool) {
 	if k >= len(p.Node.Inputs) || p.Tensors[k] != nil {
 		return Place{}, false
 	}
@@ -52,7 +52,7 @@ func (v *viewer) viewWithin(p Place, k, limit int) *view {
 		t := p.Tensors[k]
 		return &view{tensor: t, shape: t.Shape}
 	}
-	of, ok := v.made(p, k)
+	of, ok := v.producer(p, k)
 	if !ok || limit == 0 || !v.isView(of) {
 		return nil
 	}

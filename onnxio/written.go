@@ -42,7 +42,7 @@ func (m *Model) written(v *viewer, ranks map[string]int, p Place, k int) (bn Bat
 	case p.Node.OpType == "Mul":
 		variance, bn.Epsilon = m.inverseRoot(v, p, 1-k)
 	}
-	centred, made := v.made(p, k)
+	centred, made := v.producer(p, k)
 	if variance == nil || !made || centred.Node.OpType != "Sub" || len(centred.Node.Inputs) != 2 {
 		return bn, false
 	}
@@ -68,12 +68,12 @@ func (m *Model) written(v *viewer, ranks map[string]int, p Place, k int) (bn Bat
 
 // behindViews returns the node that computes input k of p. It skips operators that only change the shape.
 func (v *viewer) behindViews(p Place, k int) (Place, bool) {
-	of, ok := v.made(p, k)
+	of, ok := v.producer(p, k)
 	for range maxView {
 		if !ok || !v.isView(of) {
 			break
 		}
-		of, ok = v.made(of, 0)
+		of, ok = v.producer(of, 0)
 	}
 	return of, ok
 }

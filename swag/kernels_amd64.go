@@ -18,7 +18,7 @@ func lowRankAVX2(dst, rows *float32, stride int, z *float32, k, n int)
 //go:noescape
 func combineAVX2(dst *float32, mean, sd, z *float64, lowRank *float32, n int)
 
-// whole returns how many of n weights the vector instructions process, in steps of some weights.
+// roundDown returns how many of n weights the vector instructions process, in steps of some weights.
 func roundDown(n, some int) int {
 	if !cpu.X86.HasAVX2 {
 		return 0

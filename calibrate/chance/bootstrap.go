@@ -27,8 +27,8 @@ type BootstrapOptions struct {
 }
 
 // PairedBootstrap returns the mean of a−b and its percentile bootstrap interval (Efron and Tibshirani 1993, chapter
-// 13). The losses a and b are those of two methods on the same examples, such as two results of [NegLogLikelihoods],
-// [Briers] or [Errors]. What the examples contribute to both cancels, so the interval is much narrower than one for
+// 13). The losses a and b are those of two methods on the same examples, such as their negative log-likelihoods, Brier
+// scores or errors. What the examples contribute to both cancels, so the interval is much narrower than one for
 // each method. If it does not contain 0, the methods differ on examples like these. It is too narrow for fewer than
 // about 30 examples, and says nothing about the variation between training runs.
 //

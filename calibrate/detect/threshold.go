@@ -108,7 +108,7 @@ const (
 	ByPrecision   = "precision"   // the highest recall with at least that precision
 	ByRecall      = "recall"      // the highest specificity with at least that recall
 	BySpecificity = "specificity" // the highest recall with at least that specificity
-	ByRisk        = "risk"        // decides from which confidence on to answer, and not between classes: see [FitAnswering]
+	ByRisk        = "risk"        // decides from which confidence on to answer, and not between classes: see calibrate.FitAnswering
 )
 
 // Criteria lists the criteria in the form that [ParseCriterion] reads.

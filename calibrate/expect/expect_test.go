@@ -341,7 +341,7 @@ func TestLabelsOfOthers(t *testing.T) {
 	}
 }
 
-// The labels that Halve guarantees make the interval half as wide.
+// The number of labels that Halve gives makes the interval half as wide.
 func TestHalve(t *testing.T) {
 	rand := rand.New(rand.NewPCG(56, 2))
 	v, err := simulated(rand, 2000, 0).validation()

@@ -10,7 +10,7 @@ import (
 
 const badShape = "labels: number of values is not examples × labels"
 
-// Unknown is the target about a label that is not known.
+// Unknown is the target of a label that is not known.
 const Unknown = -1
 
 // Predictions are the probabilities of the labels of n examples.
@@ -27,7 +27,7 @@ type Predictions struct {
 	Complements []float64
 }
 
-// NewPredictions returns the predictions probs, n×labels in row-major order, for examples with the given target. The
+// NewPredictions returns the predictions probs, n×labels in row-major order, for examples with the given targets. The
 // argument complements may be nil. The slices are kept, not copied.
 //
 // It is an error if the lengths disagree, there is no row or no label, or a probability is not in [0, 1]. A

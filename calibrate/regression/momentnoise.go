@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// noiseFloor is the smallest variance that [FitMomentNoise] returns, as a share of the mean squared error. As a
+// leastNoise is the smallest variance that [FitMomentNoise] returns, as a share of the mean squared error. As a
 // standard deviation it is a thousandth of the RMSE.
 const leastNoise = 1e-6
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// penalties are the candidates of [Tune], as in the code of the authors of RAPS.
+// penalties are the candidates of [Rule.Tune], as in the code of the authors of RAPS.
 var penalties = []float64{0.001, 0.01, 0.1, 0.2, 0.5}
 
 // TuneShare is the share of examples that choose the penalty of RAPS. The others choose the threshold.

@@ -1,7 +1,7 @@
 // Package sets chooses and applies the thresholds of guarantees that go into a model: sets of classes that contain the
 // true one, intervals, and the share of true labels that a set may miss.
 //
-// [Quantile] is the threshold of split conformal prediction. [Missed] is that of conformal risk control. [Sets] and
+// [Quantile] is the threshold of split conformal prediction. [Missed] is that of conformal risk control. [Rule] and
 // [Ranking] decide which classes are in a set.
 //
 // Package calibrate has sets with random numbers, which compare networks. A model has no random numbers, so the sets

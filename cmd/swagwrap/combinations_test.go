@@ -45,7 +45,7 @@ type lineVerdict struct {
 //   - The exit code is a documented one, with one error, and messages are words.
 //   - All outputs are there, or none.
 //   - It ends.
-//   - What an ensemble guarantees is seen in all places that promisedPlaces lists.
+//   - What an ensemble guarantees is seen in all places that guaranteedPlaces lists.
 //   - The result is that of the plain command where the flags guarantee that, and the commands to run next work.
 //
 // A crash ends a process, so lines run in others: the worker, this program again.

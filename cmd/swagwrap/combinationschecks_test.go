@@ -39,7 +39,7 @@ type fileState struct {
 	inode   uint64
 }
 
-// look returns all files and folders.
+// listFiles returns all files and folders.
 func listFiles() (map[string]fileState, error) {
 	found := map[string]fileState{}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -203,7 +203,7 @@ var (
 	notNumbers = regexp.MustCompile(`\bNaN\b|[+-]Inf\b`)
 )
 
-// printed checks the exit code and the messages.
+// printedWrong checks the exit code and the messages.
 func printedWrong(l *commandLine, o *outcome) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	if !slices.Contains(exitCodes, o.code) || o.code == 4 && l.command != "merge" {

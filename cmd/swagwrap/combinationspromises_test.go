@@ -18,7 +18,7 @@ import (
 // pictured are scenes whose examples have a page of pictures.
 var pictured = []string{"classes", "binary", "labels", "regression", "means"}
 
-// A promisedPlace is a place where a guarantee must be seen. args are a command. E stands for the ensemble in it, and D for data. seen
+// A guaranteedPlace is a place where a guarantee must be seen. args are a command. E stands for the ensemble in it, and D for data. seen
 // returns an error if the guarantee is missing.
 type guaranteedPlace struct {
 	args string
@@ -76,7 +76,7 @@ var guaranteedPlaces = []guaranteedPlace{
 	}},
 }
 
-// seenPromises runs the table for an ensemble of each task: all lines for the first one of a scene, and the first line and the export for
+// seenGuarantees runs the table for an ensemble of each task: all lines for the first one of a scene, and the first line and the export for
 // the others.
 func (w *world) seenGuarantees(say func(lineVerdict) error) error {
 	for _, s := range scenes {

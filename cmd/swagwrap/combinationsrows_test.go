@@ -258,7 +258,7 @@ func (w *world) otherFormat(plain *commandLine, got []byte) ([]string, error) {
 	return nil, nil
 }
 
-// far says where numbers are further from each other than a tolerance.
+// farFrom says where numbers are further from each other than a tolerance.
 func farFrom(a, b [][]float64, tolerance float64, err error) string {
 	if err != nil {
 		return err.Error()
@@ -281,7 +281,7 @@ func farFrom(a, b [][]float64, tolerance float64, err error) string {
 	return ""
 }
 
-// numbersOf returns the numbers of each row of predictions.
+// rowNumbers returns the numbers of each row of predictions.
 func rowNumbers(path string, b []byte) (rows [][]float64, err error) {
 	switch ext := filepath.Ext(path); ext {
 	case ".npz":
@@ -385,7 +385,7 @@ func parquetNumbers(b []byte) (rows [][]float64, err error) {
 	return rows, nil
 }
 
-// numbersOfArchive reads arrays whose first axis is that of the rows.
+// npzNumbers reads arrays whose first axis is that of the rows.
 func npzNumbers(b []byte) (rows [][]float64, err error) {
 	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
 	if err != nil {

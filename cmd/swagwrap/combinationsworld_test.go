@@ -304,7 +304,7 @@ type ndarray struct {
 	bytes []byte
 }
 
-// squares are pictures of 4×4 pixels, and pixels those of other shapes.
+// squarePictures are pictures of 4×4 pixels, and pixels those of other shapes.
 func squarePictures(n int, seed uint64) ndarray { return pixels(seed, n, 1, 4, 4) }
 
 func pixels(seed uint64, shape ...int) ndarray {

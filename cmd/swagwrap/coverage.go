@@ -99,7 +99,7 @@ func groupsBy(how string, p *calibration.Predictions) (func(k int) string, error
 	return func(k int) string { return of(p.Rows[k], names[k]) }, nil
 }
 
-// promiseGroups returns the groups of examples that a guarantee has thresholds for, or nil without such. given are those of
+// guaranteeGroups returns the groups of examples that a guarantee has thresholds for, or nil without such. given are those of
 // --groups report=HOW, which come first.
 func guaranteeGroups(g *guarantee.Guarantee, given func(i int, name string) string,
 	examples keys.Examples) (func(i int, name string) string, error) {

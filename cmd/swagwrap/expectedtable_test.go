@@ -22,7 +22,7 @@ type expectedCase struct {
 	run          []string // options of score
 	array        string   // the predictions in an .npz file
 	width        int      // numbers of target for an example; 0 for a class
-	// of returns a number of target from n predicted ones, and unknown stands for none.
+	// of returns a number of labels from n predicted ones, and unknown stands for none.
 	of      func(r *rand.Rand, predicted func(k int) float64, n int) float64
 	unknown float64
 	parts   int // estimates of labels or targets

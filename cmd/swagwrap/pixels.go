@@ -119,13 +119,6 @@ func (w *mapWriter) write(name string, t task.Task, r *task.Reading) error {
 	return nil
 }
 
-// keepAfter keeps the maps for a run that is resumed after so many rows.
-func (w *mapWriter) keepAfter(rows int) {
-	if w != nil {
-		w.keep = rows > 0
-	}
-}
-
 // finish moves the maps to their places.
 func (w *mapWriter) finish() error {
 	if w == nil {

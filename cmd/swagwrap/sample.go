@@ -169,9 +169,11 @@ func (o *sampleOptions) sample(ctx context.Context) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
-	target, err := o.openTarget(networks)
-	if err != nil {
-		return err
+	var target *open.Adaptation
+	if o.adapt.Data != "" { // before anything is computed
+		if target, err = open.OpenAdaptation(o.Opener, o.adapt, o.data, networks, settings.Seed); err != nil {
+			return err
+		}
 	}
 	if o.network.Output != "" {
 		e.Card.Output = o.network.Output
@@ -352,14 +354,6 @@ func (o *sampleOptions) openTraining(ctx context.Context, networks []*infer.Netw
 		e.Components[i].Probe = r
 	}
 	return bn, run, err
-}
-
-// openTarget opens the data of --adapt, before anything is computed. It returns nil without.
-func (o *sampleOptions) openTarget(networks []*infer.Network) (*open.Adaptation, error) {
-	if o.adapt.Data == "" {
-		return nil, nil
-	}
-	return open.OpenAdaptation(o.Opener, o.adapt, o.data, networks, o.settings.Seed)
 }
 
 // adaptMembers adapts the statistics of the members to the target, if there is one.

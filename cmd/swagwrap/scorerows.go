@@ -41,7 +41,7 @@ func (job *scoreJob) check() error {
 		if path == job.saveBatch {
 			create = createBatch
 		}
-		out, err := create(path, overwrite || path == partial(job.target())) // openRecords checks it
+		out, err := create(path, overwrite || path == partial(job.target())) // openRows checks the work file
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,9 @@ func (job *scoreJob) addRows(ctx context.Context, rows *records.File) error {
 			return err // stored rows must come from the posterior that was opened
 		}
 		err := rows.Append(job.scorer.Begun(chunk), job.rows(chunk))
-		job.drawn.keepAfter(rows.Rows())
+		if job.drawn != nil {
+			job.drawn.keep = rows.Rows() > 0 // the maps of a run that can be resumed
+		}
 		return console.BadOutput(err)
 	})
 	bar.Done()

@@ -78,7 +78,7 @@ func guaranteeText(p ensemble.StoppingGuarantee) string {
 // leastNats is below what any rule costs.
 const leastNats = 1e-9
 
-// parsePromise parses the value of --within.
+// parseGuarantee parses the value of --within.
 func parseGuarantee(s string) (ensemble.StoppingGuarantee, error) {
 	nll, share, ok := strings.Cut(s, ",")
 	share, percent := strings.CutSuffix(strings.TrimSpace(share), "%")

@@ -25,7 +25,7 @@ type family struct {
 
 func (f *family) at(name string) string { return filepath.Join(f.dir, name) }
 
-// ok runs a command that must end with a code.
+// ends runs a command that must end with a code.
 func (f *family) ends(code int, args ...string) string {
 	f.t.Helper()
 	got, printed := program(f.t, args...)

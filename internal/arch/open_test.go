@@ -15,7 +15,7 @@ import (
 var ofOpen = map[string]string{
 	"dataset.Open":               "how data is read",
 	"infer.CheckLabels":          "which labels an example can have",
-	"intake.Hold":                "what is checked of data",
+	"probe.Hold":                 "what is checked of data",
 	"batchnorm.ChooseSampleSize": "which examples batch norm takes",
 	"swag.NewSampler":            "which members a posterior can give",
 }
@@ -25,6 +25,13 @@ func TestOpen(t *testing.T) {
 	files, err := filepath.Glob("../../cmd/swagwrap/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
+	}
+	var d declared
+	d.read(t)
+	for name := range ofOpen {
+		if !d.names[name] {
+			t.Errorf("there is no %s: the test would find nothing", name)
+		}
 	}
 	opened := 0
 	for _, path := range files {

@@ -69,7 +69,7 @@ func TestReliability(t *testing.T) {
 }
 
 // The Makefile names tests and packages. Each test that the race detector leaves out must exist, and each package whose
-// tests call guarantee.Figure must run every night.
+// tests call reliability.Figure must run every night.
 func TestMakefile(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestMakefile(t *testing.T) {
 	}
 }
 
-// figuresOf finds a test in a folder, and the numbers that it passes to guarantee.Figure.
+// figuresOf finds a test in a folder, and the numbers that it passes to reliability.Figure.
 func figuresOf(t *testing.T, folder, test string) (figures []int, ok bool) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "*_test.go"))

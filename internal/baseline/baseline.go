@@ -348,11 +348,6 @@ func always(*Inputs) bool { return true }
 // need a spread are left out.
 func (in *Inputs) Single() bool { return len(in.Runs) > 0 && in.Runs[0].Network.Posterior.Single() }
 
-// allSingle reports whether every run has one checkpoint.
-func (in *Inputs) allSingle() bool {
-	return !slices.ContainsFunc(in.Runs, func(r Run) bool { return !r.Network.Posterior.Single() })
-}
-
 // own is what users call the last checkpoint.
 const own = "your network"
 

@@ -3,6 +3,7 @@ package baseline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 )
@@ -13,7 +14,7 @@ var deepSWA = &Method{
 	From: fromSWA,
 	Name: func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SWA", len(in.Runs)) },
 	Needs: func(in *Inputs) string {
-		if in.allSingle() {
+		if !slices.ContainsFunc(in.Runs, func(r Run) bool { return !r.Network.Posterior.Single() }) {
 			return spread
 		}
 		return needsRuns(in)

@@ -58,8 +58,5 @@ func (in *Inputs) drawn(how swag.SampleOptions) *ensemble.Settings {
 	return ensemble.FromSampling(how, in.Members)
 }
 
-func allCheckpoints(*Inputs) *ensemble.Settings {
-	return ensemble.FromCheckpoints()
-}
-
+func allCheckpoints(*Inputs) *ensemble.Settings { return ensemble.FromCheckpoints() }
 func lastCheckpoint(*Inputs) *ensemble.Settings { return ensemble.FromLast() }

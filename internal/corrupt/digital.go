@@ -73,7 +73,7 @@ func (x raster) bytes() picture.Picture {
 	return p
 }
 
-// of returns a picture of 8 bits as numbers that Apply converts to the same bytes.
+// rasterOf returns a picture of 8 bits as numbers that Apply converts to the same bytes.
 func rasterOf(p picture.Picture) raster {
 	x := newRaster(p.W, p.H, p.C)
 	for i, v := range p.Pix {

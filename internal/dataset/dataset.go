@@ -345,7 +345,7 @@ func (e *examples) check(have Size, i int) {
 	}
 }
 
-// of returns the examples of a dataset that Open returned, or empty ones for other datasets.
+// examplesIn returns the examples of a dataset that Open returned, or empty ones for other datasets.
 func examplesIn(d Dataset) *examples {
 	if c, ok := d.(interface{ common() *examples }); ok {
 		return c.common()

@@ -94,7 +94,7 @@ func files(t *testing.T, e *infer.Engine, j *ensemble.Fused) string {
 	return filepath.Join(dir, "fused.onnx")
 }
 
-// printed is what a model or a scorer tells of examples.
+// record is what a model or a scorer tells of examples.
 type record struct{ prob, entropy, mutual []float64 }
 
 // largest returns the largest differences of two.

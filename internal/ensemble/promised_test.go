@@ -148,7 +148,7 @@ func guaranteedOutputs(t *testing.T, e *infer.Engine, m *onnxio.Model, x list, n
 	return outputs(t, e, filled, x, 16, names...)
 }
 
-// checkPromised compares what a model gives with what a rule makes of its probabilities.
+// checkGuaranteed compares what a model gives with what a rule makes of its probabilities.
 func checkGuaranteed(t *testing.T, g *guarantee.Guarantee, count int, out [][]float32) {
 	t.Helper()
 	rule, want := g.Coverage.Rule(&g.Coverage.Cells[0]), make([]bool, count)

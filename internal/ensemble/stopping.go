@@ -33,7 +33,7 @@ type Stopping struct {
 	Cost      StoppingCost      `json:"cost"`
 }
 
-// StoppingPromise bounds the effect of stopping.
+// StoppingGuarantee bounds the effect of stopping.
 type StoppingGuarantee struct {
 	// NLL bounds the divergence from the prediction of all members, in nats, with a confidence of 95 %. The divergence is the
 	// expected increase of the mean NLL: the increase if all members are right about their probabilities.

@@ -1,7 +1,7 @@
 // Package guarantee is what an ensemble guarantees of its predictions: sets or intervals that contain the target, and
 // answers that are right.
 //
-// A [Fitting] chooses the thresholds on labelled examples. A [Decider] applies them to examples, and [Coverage.Fuse]
+// A [Fitting] chooses the thresholds on labelled examples. A [Decider] applies them to examples, and [Guarantee.Fuse]
 // writes them into a graph. A [Realised] counts how often the guarantee held.
 //
 // # Invariants

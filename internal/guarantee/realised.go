@@ -150,7 +150,7 @@ func one(yes bool) float64 {
 	return 0
 }
 
-// covered returns the share of the target of a row that its set or interval contains, and counts its classes or targets.
+// covered returns the share of the labels or numbers of a row that its set or interval contains, and counts its classes or targets.
 func (r *Realised) covered(values []float64, label int) (share float64, known bool) {
 	column := func(name string) []float64 {
 		at, ok := r.at[name]

@@ -31,7 +31,7 @@ type Graph struct {
 
 	path    string
 	half    string           // a recurrent operator with weights in float16, or ""
-	misread string           // see [onnxio.ReadInThrees]
+	misread string           // see [onnxio.MisreadByWebGPU]
 	states  *states          // nil without states that come back as outputs
 	proven  sync.Once        // see [Scorer.proveStates]
 	wrong   error            // the error that the proof found

@@ -14,7 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 )
 
-// fedRun is a run whose sessions take weights as inputs and add up outcomes, as on a GPU.
+// parameterizedRun is a run whose sessions take weights as inputs and add up outcomes, as on a GPU.
 func parameterizedRun(t *testing.T) infer.Run {
 	p := ort.Provider{Parameterized: true}
 	return infertest.Run(t).On(infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Provider: p, Passes: p}))

@@ -90,7 +90,7 @@ func (s *Scorer) begin(first int) int {
 	return ceil(first, s.plan.chunk)
 }
 
-// carriedPlan is newPlan for windows. Three sixteenths of the memory are for the sums of a chunk, and as much for what the
+// statefulPlan is newPlan for windows. Three sixteenths of the memory are for the sums of a chunk, and as much for what the
 // garbage collector has not yet freed. The rest is for runs and sessions.
 func (s *Scorer) statefulPlan(workers int, c cost) (plan, error) {
 	rows, models := s.stateful.Rows(), 0
@@ -127,7 +127,7 @@ func (s *Scorer) statefulPlan(workers int, c cost) (plan, error) {
 	return p, nil
 }
 
-// runCarried sends the windows of a chunk through the models of a group. Runs of several models, and of several batches of
+// runStateful sends the windows of a chunk through the models of a group. Runs of several models, and of several batches of
 // a window, take place at the same time. Each takes the states that the run of the window before gives. An example's sums
 // grow in the order of the models.
 func (s *Scorer) runStateful(ctx context.Context, group *group, x *examples, c *Chunk) error {

@@ -73,7 +73,7 @@ var (
 	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.Stored: StoreEntry}
 )
 
-// Of returns the kind of the file at path. It reads only the beginning, except that it opens a possible ONNX model
+// Detect returns the kind of the file at path. It reads only the beginning, except that it opens a possible ONNX model
 // completely.
 func Detect(path string) Kind {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -122,7 +122,7 @@ func (n *File) ReadLabels(key string, count int, of string) ([]int, error) {
 	return t.Classes, err
 }
 
-// ReadTruth reads the targets of count examples from the array named key. at says how they are stored if examples have
+// ReadTargets reads the targets of count examples from the array named key. at says how they are stored if examples have
 // several positions, and is nil otherwise. The argument of is the path of the examples, for errors.
 func (n *File) ReadTargets(key string, kind target.Kind, at *target.Positions, count int, of string) (t target.Target, err error) {
 	role := Labels
@@ -154,7 +154,7 @@ func OpenLabels(path, beside string, count int, of string) (labels []int, sha256
 	return t.Classes, sha256, err
 }
 
-// OpenTruth is [OpenLabels] for targets of any kind.
+// OpenTargets is [OpenLabels] for targets of any kind.
 func OpenTargets(path, beside string, kind target.Kind, at *target.Positions, count int, of string) (t target.Target,
 	sha256 string, err error) {
 	n, err := Open(path)

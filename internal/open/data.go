@@ -70,7 +70,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	return opts, err
 }
 
-// OpenLabelled is like [OpenData], for examples that must have labels.
+// OpenLabelled is like [Opener.OpenData], for examples that must have labels.
 func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	if opts, err := ReadAs(o, labels, n); err == nil {
 		if u := dataset.Unclear(path, opts); u != nil && u.Inputs && u.Labels {

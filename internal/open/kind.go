@@ -157,7 +157,7 @@ type CheckpointError struct{ Err error }
 func (e *CheckpointError) Error() string { return e.Err.Error() }
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// WrongCheckpoints marks err, the error of a posterior's checkpoints.
+// WrongCheckpoints marks err, the error of a posterior's checkpoints: missing or changed ones are a [CheckpointError].
 func WrongCheckpoints(err error) error {
 	if checkpoints.Question(err) != nil {
 		return WrongCheckpoint(err)

@@ -68,7 +68,7 @@ type Samples struct {
 	Count   int     // this many
 	Percent float64 // or this share
 	All     bool    // or all
-	Ordered bool    // or all in the order of the data. The others are shuffled.
+	Ordered bool    // or all, in the order of the data. Without it the data are shuffled.
 }
 
 // auto reports whether the number of examples is to be found.

@@ -262,7 +262,7 @@ func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
 	return paths, ""
 }
 
-// TellApart returns what the names of checkpoints have in common, and between the two the parts that differ. Files of
+// CommonAffixes returns what the names of checkpoints have in common, and between the two the parts that differ. Files of
 // several folders have their paths as names.
 func CommonAffixes(paths []string) (prefix string, parts []string, suffix string) {
 	for _, path := range paths {

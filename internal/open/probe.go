@@ -76,7 +76,7 @@ func (l *Looks) warn(a *Opener, path string, warnings []string) {
 	}
 }
 
-// CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
+// CheckInputs checks a data set, and the scores of each network on it, before the main work of a command. Each command
 // calls it once for each data set. It stores decisions about the scores in the networks. It returns a report for each
 // network, which the command's files must keep. It prints warnings before all other output.
 func (a *Opener) CheckInputs(ctx context.Context, e *infer.Engine, in Probe) ([]*probe.Report, error) {
@@ -209,7 +209,7 @@ func (a *Opener) checkScores(ctx context.Context, run *probe.Runner, in Probe, s
 	return in.warned(a, run, report, known, err)
 }
 
-// stated prints the form of scores if neither the graph nor the model card has it. It returns the refusal of err with its hints.
+// warned prints the form of scores if neither the graph nor the model card has it. It returns the refusal of err with its hints.
 func (in Probe) warned(a *Opener, run *probe.Runner, report *probe.Report, known bool, err error) error {
 	open := new(probe.Unclear)
 	switch {
@@ -268,13 +268,13 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 	return badSize(report.CheckInputs(ctx, sample, run.Fields(), how))
 }
 
-// CheckForeign is like [Opener.CheckIntake], for data from another domain than that of the study. It is called after
+// CheckForeign is like [Opener.CheckInputs], for data from another domain than that of the study. It is called after
 // [Opener.CheckStudy]. Such data may differ from training.
 func (a *Opener) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
 	return a.checkAll(ctx, e, b, Probe{Data: data, Path: path, Foreign: true})
 }
 
-// CheckStudy calls [Opener.CheckIntake] for a study: for training and validation data, if given, and for the data of the study's
+// CheckStudy calls [Opener.CheckInputs] for a study: for training and validation data, if given, and for the data of the study's
 // verdict. It stores the reports in b. It is called before [Opener.ChooseSampleSize].
 func (a *Opener) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation, data Probe) error {
 	return a.checkAll(ctx, e, b, Probe{Data: b.Data, Path: b.Path, Training: true}, data, validation)

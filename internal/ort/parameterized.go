@@ -113,7 +113,7 @@ func (s *Session) runBound(ctx context.Context, in, more []*value, keep bool) (o
 	return out, err
 }
 
-// runFed is [Session.Run] for a member whose weights are on the device. in are in the model's order.
+// runParameterized is [Session.Run] for a member whose weights are on the device. in are in the model's order.
 func (s *Session) runParameterized(ctx context.Context, in []Tensor, keep bool) ([]Tensor, error) {
 	sim := simulation.Load().of(s.provider)
 	err := sim.before(s.runtime, in[0].Shape[0])

@@ -43,7 +43,7 @@ type kind struct {
 	device    bool                       // see [Provider.ChoosesDevice]
 	compiles  bool                       // see [Provider.Compiles]
 	turns     bool                       // runs must not be at the same time
-	misread   bool                       // see [Provider.ReadsThrees]
+	misread   bool                       // see [Provider.MisreadsChannels]
 	doubles   bool                       // see [Provider.AddsUp]
 	memory    string                     // ONNX Runtime's name of the device's memory, if weights are inputs: see [Provider.Feeds]
 	fuses     bool                       // fuses batch norm into convolutions itself
@@ -120,7 +120,7 @@ func (p Provider) GPU() bool { return p.kind().gpu }
 func (p Provider) ChoosesDevice() bool { return p.kind().device }
 
 // MisreadsChannels reports whether the provider computes convolutions wrong that it reads three channels at a time: see
-// [onnxio.ReadInThrees].
+// [onnxio.MisreadByWebGPU].
 func (p Provider) MisreadsChannels() bool { return p.kind().misread }
 
 // Compiles reports whether a session compiles its network, and keeps what its runs compute.

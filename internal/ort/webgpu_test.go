@@ -55,7 +55,7 @@ func convolution(shape []int64, ints map[string][]int64) []byte {
 	return message(message(number(nil, 1, 8), 7, graph), 8, number(nil, 2, 17))
 }
 
-// WebGPU computes exactly those convolutions wrong that [onnxio.ReadInThrees] finds. If this fails with another ONNX Runtime,
+// WebGPU computes exactly those convolutions wrong that [onnxio.MisreadByWebGPU] finds. If this fails with another ONNX Runtime,
 // the rule is to be changed, or may go.
 func TestGPUThrees(t *testing.T) {
 	type options = map[string][]int64
@@ -109,7 +109,7 @@ func TestGPUThrees(t *testing.T) {
 		}
 		found := onnxio.MisreadByWebGPU(m) != ""
 		if is := separate > 0.01*largest; is != found {
-			t.Errorf("weight %v, %v: %.2g of %.2g, and ReadInThrees says %v", n.weight, n.ints, separate, largest, found)
+			t.Errorf("weight %v, %v: %.2g of %.2g, and MisreadByWebGPU says %v", n.weight, n.ints, separate, largest, found)
 		} else if is {
 			wrong++
 		}

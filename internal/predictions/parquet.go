@@ -31,7 +31,7 @@ func newParquet(w io.Writer, s *Schema) *parquetWriter {
 	// parquet-go keeps the order of columns only where they come from a struct.
 	var fields []reflect.StructField
 	for i, l := range p.leaves {
-		of, options := l.parquet()
+		of, options := l.goType()
 		fields = append(fields, reflect.StructField{
 			Name: fmt.Sprintf("F%d", i), Type: of, Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", l.name+options)),
 		})
@@ -48,8 +48,8 @@ func newParquet(w io.Writer, s *Schema) *parquetWriter {
 	return p
 }
 
-// parquet returns the Go type of a column and the options for its struct tag.
-func (l *leaf) parquet() (of reflect.Type, options string) {
+// goType returns the Go type of a column and the options for its struct tag.
+func (l *leaf) goType() (of reflect.Type, options string) {
 	switch {
 	case l.class:
 		return reflect.TypeFor[string](), ",optional,dict"

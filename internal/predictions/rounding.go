@@ -68,7 +68,7 @@ func roundingOf(values []float64, classes int) rounding {
 	return r
 }
 
-// whole reports whether v is a whole number, up to the rounding of a float32.
+// isInteger reports whether v is a whole number, up to the rounding of a float32.
 func isInteger(v, tolerance float64) bool { return math.Abs(v-math.Round(v)) <= tolerance+1e-9 }
 
 // short reports whether bits bits are enough for the digits of v. The smallest numbers of float16 have fewer.

@@ -49,7 +49,7 @@ func (r *Rows) Row(name string, i int) []float64 {
 	return r.Values[name][i*w:][:w]
 }
 
-// ErrNoTruth is the error of predictions without true values.
+// ErrNoTargets is the error of predictions without true values.
 var ErrNoTargets = errors.New("no labels")
 
 // ReadRows reads the wanted numbers of the file at path. The extension selects the format, as in [Read].

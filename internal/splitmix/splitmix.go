@@ -13,7 +13,7 @@ package splitmix
 // Step is the increment of the generator's state.
 const Step = 0x9e3779b97f4a7c15
 
-// At returns output n, counted from 0, of the generator with the given seed.
+// Nth returns output n, counted from 0, of the generator with the given seed.
 func Nth(seed, n uint64) uint64 { return Mix(seed + (n+1)*Step) }
 
 // Mix returns the output for a state: variant 13 of Stafford's mixers.

@@ -68,7 +68,7 @@ func Start(ctx context.Context) (context.Context, *Tally) {
 	return context.WithValue(ctx, tallyKey{}, t), t
 }
 
-// Of returns the Tally of a context, or nil.
+// From returns the Tally of a context, or nil.
 func From(ctx context.Context) *Tally {
 	t, _ := ctx.Value(tallyKey{}).(*Tally)
 	return t

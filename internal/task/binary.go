@@ -18,7 +18,7 @@ import (
 type binary struct{ classes }
 
 func newBinary(s OutputSpec) (Task, bool, error) {
-	about := &About{"binary", fmt.Sprintf("output %q: the %s of class 1 of 2", s.Output, s.one()), "2 classes", 2, 2}
+	about := &About{"binary", fmt.Sprintf("output %q: the %s of class 1 of 2", s.Output, s.scoreWord()), "2 classes", 2, 2}
 	return binary{classes{described{about}, s, 2}}, s.Count == 1 && !strings.HasSuffix(s.Activation, "softmax"), nil
 }
 

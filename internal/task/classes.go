@@ -27,7 +27,7 @@ func newClasses(s OutputSpec) (Task, bool, error) {
 	}
 	about := &About{
 		Name:    "classes",
-		Meaning: fmt.Sprintf("output %q: %d classes, a %s for each", s.Output, s.Count, s.one()),
+		Meaning: fmt.Sprintf("output %q: %d classes, a %s for each", s.Output, s.Count, s.scoreWord()),
 		Size:    fmt.Sprintf("%d classes", s.Count),
 		Width:   s.Count,
 		Classes: s.Count,

@@ -26,7 +26,7 @@ type RowOptions struct {
 const (
 	SetColumn     = "set"
 	SizeColumn    = "set_size"
-	MissedColumn  = "missed" // of several positions: the share of the target that is in no set
+	MissedColumn  = "missed" // of several positions: the share of the labels that are in no set
 	LowerColumn   = "lower"
 	UpperColumn   = "upper"
 	AbstainColumn = "abstain"

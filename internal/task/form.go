@@ -55,8 +55,8 @@ func (s OutputSpec) form() Form {
 	return Logits
 }
 
-// one is what a single score is called.
-func (s OutputSpec) one() string {
+// scoreWord is what a single score is called.
+func (s OutputSpec) scoreWord() string {
 	switch s.form() {
 	case Probabilities:
 		return "probability"

@@ -31,7 +31,7 @@ func newLabels(s OutputSpec) (Task, bool, error) {
 	}
 	about := &About{
 		Name:    "labels",
-		Meaning: fmt.Sprintf("output %q: %s, a %s for each", s.Output, size, s.one()),
+		Meaning: fmt.Sprintf("output %q: %s, a %s for each", s.Output, size, s.scoreWord()),
 		Size:    size,
 		Width:   3 * s.Count,
 		Classes: s.Count,

@@ -29,7 +29,7 @@ const (
 	atPredicted
 )
 
-// groups returns the number of classes, 2 for labels, or 0 for a task without signs. The target about the tokens of a text is always
+// groups returns the number of classes, 2 for labels, or 0 for a task without signs. The targets of tokens of a text are always
 // known, and numbers have no accuracy.
 func groups(t several) int {
 	switch {

@@ -20,11 +20,11 @@ type RegressionSpec struct {
 	// says that both are the same.
 	Units []regression.Units
 	// Noise is the standard deviation of each target, or of all, about its mean, in the targets' units. It is for
-	// networks without a head. nil says that it must be fitted: see [Noisy].
+	// networks without a head. nil says that it must be fitted: see [Missing].
 	Noise []float64
 }
 
-// regression is the task of networks that give the means of targets, or their means and variances. An outcome has the
+// regressionTask is the task of networks that give the means of targets, or their means and variances. An outcome has the
 // mean μ, μ² and the variance v of each target, in the network's units. The averages of these give the moments of a
 // mixture of members.
 type regressionTask struct {
@@ -82,7 +82,7 @@ func (t regressionTask) numbers() RegressionSpec {
 	return *t.Regression
 }
 
-// elementFor returns the element for target k. A list elementFor one element is for all targets.
+// elementFor returns the element for target k. A list with one element is for all targets.
 func elementFor[T any](given []T, k int, none T) T {
 	switch len(given) {
 	case 0:
@@ -363,7 +363,7 @@ func (t regressionTask) check(outcomes []float64, known target.Target) error {
 	return nil
 }
 
-// checkTruth refuses targets that do not fit the outcomes.
+// checkTarget refuses targets that do not fit the outcomes.
 func (t regressionTask) checkTarget(outcomes []float64, known target.Target) error {
 	if n := len(outcomes) / t.width(); known.Width != t.targets || known.Len() != n || n == 0 {
 		return fmt.Errorf("truth about %d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)

@@ -236,7 +236,7 @@ const (
 	coverageLevels = 19 // 5, 10 … 95 %
 )
 
-// figures show how often target lies where it is predicted to, and how large errors are where they
+// figures show how often the target lies where it is predicted to, and how large errors are where they
 // are predicted to be. They are nil where scores have no distribution.
 func (t regressionTask) figures(scores []regression.Score) []Figure {
 	var pits []float64

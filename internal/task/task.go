@@ -58,7 +58,7 @@ type Task interface {
 	Outcome(dst []float64, scores []float32) (entropy float64, err error)
 	// Likelihoods returns the likelihoods of the labels under the outcomes, with one or several numbers per example.
 	// The mean of their negative logarithms is the first metric. The likelihoods of an average of outcomes are the
-	// averages of their likelihoods. The result is empty if outcomes lack noise; see [Noisy].
+	// averages of their likelihoods. The result is empty if outcomes lack noise; see [Missing].
 	Likelihoods(outcomes []float64, labels target.Target) []float64
 	// Uncertainties lists measures of the uncertainty of outcomes, the main one first.
 	Uncertainties() []Uncertainty

@@ -258,7 +258,7 @@ func (t regressionTask) Tile(values []float64, _ int, _ []string) Tile {
 	return tile
 }
 
-// leastApart is the smallest difference of sums that rounding cannot explain, as a fraction of a standard deviation.
+// leastShare is the smallest difference of sums that rounding cannot explain, as a fraction of a standard deviation.
 const leastShare = 1e-6
 
 // short formats a standard deviation with two digits.

@@ -114,7 +114,7 @@ func (s *tokenSums) losses() (n float64, sums [3]float64) {
 	return n, [3]float64{s.all.NLL, n - float64(s.all.Right), s.all.Brier}
 }
 
-// ofTokens computes a figure of a language model.
+// ofTokens makes a figure of a language model one of sums over positions.
 func ofTokens(f func(*calibrate.TokenSums) float64) func(positionSums) float64 {
 	return func(s positionSums) float64 { return f(s.(*tokenSums).all) }
 }

@@ -110,7 +110,7 @@ func bert(raw json.RawMessage) (changes []change, err error) {
 	return changes, nil
 }
 
-// each makes a change of a function that replaces one character.
+// mapRunes makes a change of a function that replaces one character.
 func mapRunes(f func(rune) []rune) change {
 	return func(p part) (part, error) {
 		out := newPart(len(p.ends))

@@ -322,14 +322,14 @@ var ofVector = []struct {
 	of   func(dst, x []float64) (units float64)
 }{
 	{"softmax(%s)", func(dst, x []float64) float64 {
-		_, units := logSumExp(dst, x)
+		_, units := logSoftmax(dst, x)
 		for i := range dst {
 			dst[i] = math.Exp(dst[i])
 		}
 		return units
 	}},
 	{"log_softmax(%s)", func(dst, x []float64) float64 {
-		_, units := logSumExp(dst, x)
+		_, units := logSoftmax(dst, x)
 		return units
 	}},
 	{"normalize(%s)", func(dst, x []float64) float64 {
@@ -347,9 +347,9 @@ var ofVector = []struct {
 	}},
 }
 
-// logSumExp writes the logarithms of softmax to dst. Their error comes from the largest difference of elements, and from the
-// sum.
-func logSumExp(dst, x []float64) (total, units float64) {
+// logSoftmax writes the logarithms of softmax to dst, and returns log Σ exp(x) as total. Their error comes from the largest
+// difference of elements, and from the sum.
+func logSoftmax(dst, x []float64) (total, units float64) {
 	most, least := math.Inf(-1), math.Inf(1)
 	for _, v := range x {
 		most, least = math.Max(most, v), math.Min(least, v)
@@ -396,7 +396,7 @@ var ofWhole = []struct {
 	{"sum(%s ** 2)", func(x []float64) (float64, float64) { return sums(squares(x), 1) }},
 	{"mean(%s ** 2)", func(x []float64) (float64, float64) { return sums(squares(x), 1/float64(len(x))) }},
 	{"logsumexp(%s)", func(x []float64) (float64, float64) {
-		total, _ := logSumExp(make([]float64, len(x)), x)
+		total, _ := logSoftmax(make([]float64, len(x)), x)
 		return total, 1 + math.Abs(total)
 	}},
 	{"prod(%s)", func(x []float64) (float64, float64) {

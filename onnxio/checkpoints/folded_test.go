@@ -17,7 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// goldens are what PyTorch computes from a vector that is stored in a type: testdata/folded.py.
+// golden is what PyTorch computes from a vector that is stored in a type: testdata/folded.py.
 type golden struct {
 	Stored    weights.Slice
 	Constants map[string]float32

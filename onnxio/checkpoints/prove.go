@@ -162,7 +162,11 @@ func (p *proof) try(candidates []*state) error {
 			case err != nil: // other state_dicts need not be of this network
 			case len(found.other) == 0:
 				named := len(found.from) > 0
-				err := p.t.explain(found, withProof(p.states, s))
+				all := p.states
+				if !slices.ContainsFunc(all, s.same) {
+					all = append(slices.Clone(all), s)
+				}
+				err := p.t.explain(found, all)
 				if err == nil || named {
 					return err
 				}
@@ -175,14 +179,6 @@ func (p *proof) try(candidates []*state) error {
 		}
 	}
 	return nil
-}
-
-// withProof returns the state_dicts, and the one with the graph's elements if it is not among them.
-func withProof(states []*state, proof *state) []*state {
-	if slices.ContainsFunc(states, proof.same) {
-		return states
-	}
-	return append(slices.Clone(states), proof)
 }
 
 // same reports whether both are the same state_dict.

@@ -2,7 +2,7 @@
 // must be enough of them, and they must be in training order.
 //
 // [NewHealth] computes the figures from the trajectory that a fit samples, and [Health.Verdict] lists the problems. A
-// posterior stores the health of its trajectory: pass [Describe] to the fit, and [Of] returns it. The function
+// posterior stores the health of its trajectory: pass [Describe] to the fit, and [Check] returns it. The function
 // [Steps] looks at iterates without a posterior.
 //
 // # Invariants

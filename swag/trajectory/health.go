@@ -78,7 +78,7 @@ type Health struct {
 // Describe is [NewHealth] for [swag.FitOptions.Health].
 func Describe(t swag.Trajectory) any { return NewHealth(t) }
 
-// Of returns the health that a posterior's file stores.
+// Check returns the health that a posterior's file stores.
 func Check(p *swag.Posterior) (h Health, err error) {
 	if err = json.Unmarshal(p.Health, &h); err != nil {
 		err = fmt.Errorf("%s: health of the trajectory: %w", p.Path, err)
@@ -198,7 +198,7 @@ func scatter(sq [][]float64, some []int) float64 {
 	return sum / float64(len(some))
 }
 
-// variogram returns V_k for k = 0…T−1, half the mean squared distance of iterates at distance k. In a stationary trajectory
+// variogram returns V_k for k = 0…T−1, half the mean squared distance of iterates k steps from each other. In a stationary trajectory
 // V_k = γ_0 − γ_k. No mean is subtracted, so V_k is unbiased even for a short trajectory.
 func variogram(sq [][]float64) []float64 {
 	v := make([]float64, len(sq))
@@ -213,7 +213,7 @@ func variogram(sq [][]float64) []float64 {
 
 // effective returns n_eff = T/(1 + 2Σ(1−k/T)ρ_k), with autocorrelations ρ_k = 1 − V_k/γ_0 up to a window W. The
 // sample's own variance is not an estimate of γ_0, because its mean follows the iterates. Instead γ_0 is the mean V
-// of pairs with a distance above W. This makes n_eff unbiased if γ_k = 0 there.
+// of pairs more than W steps from each other. This makes n_eff unbiased if γ_k = 0 there.
 //
 // W is the end of Geyer's initial positive sequence ("Practical Markov chain Monte Carlo", Statistical Science 1992,
 // section 3.3). Lags are added in pairs while the sum of a pair's autocorrelations is positive. W is at most T/2, to

@@ -39,8 +39,8 @@ func reorder(sq [][]float64, given []int) (outliers, order, misplaced []int) {
 	return outliers, path, misplaced
 }
 
-// smooth reports whether the path leads somewhere. The median squared distance of iterates at distance four must be more
-// than 1.4 times that of iterates at distance two. The ratio is 2 for a random walk, 4 for a straight line, and 1 for noise
+// smooth reports whether the path leads somewhere. The median squared distance of iterates four steps from each other must be
+// more than 1.4 times that of iterates two steps from each other. The ratio is 2 for a random walk, 4 for a straight line, and 1 for noise
 // around a slow motion. The search for a short path uses neither distance.
 func smooth(sq [][]float64, path []int) bool {
 	distance := func(k int) float64 {

@@ -24,7 +24,7 @@ func listed(shape string, boxes ...string) string {
 	return object("TensorStorageMetadata", str("properties"), "N", str("size"), shape, str("chunks"), "]("+strings.Join(boxes, "")+"e")
 }
 
-// at is an entry of the storage data: where the part of a tensor at an offset is.
+// tensorAt is an entry of the storage data: where the part of a tensor at an offset is.
 func tensorAt(tensor, offset, file, from, length string) string {
 	return object("MetadataIndex", str("fqn"), str(tensor), str("offset"), offset, str("index"), num(0)) +
 		object("_StorageInfo", str("relative_path"), file, str("offset"), from, str("length"), length)

@@ -83,7 +83,7 @@ func IsFolder(dir string) bool {
 	return err == nil
 }
 
-// whole returns the file in dir that holds the weights or lists their files, and its format if no content tells it.
+// joinShards returns the file in dir that holds the weights or lists their files, and its format if no content tells it.
 func joinShards(dir string) (string, *format, error) {
 	for _, of := range formats {
 		if of.in != nil && of.in(dir) != "" {
@@ -319,7 +319,7 @@ func (f *File) Release() {
 	}
 }
 
-// Close unmaps the file. Results of [Tensor.Piece] and [Tensor.Bytes] are invalid afterwards.
+// Close unmaps the file. Results of [weights.Piece.Stretch] and [Tensor.Bytes] are invalid afterwards.
 func (f *File) Close() error {
 	var errs []error
 	for _, m := range f.mappings {

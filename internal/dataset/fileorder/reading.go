@@ -57,7 +57,7 @@ func run(name string, at int) int {
 	return at
 }
 
-// whole returns the key for whole numbers. A number stands where its first digit would stand among other characters.
+// fullName returns the key for whole numbers. A number stands where its first digit would stand among other characters.
 func fullName(name string) string {
 	var key []byte
 	for at := 0; at < len(name); {

@@ -153,7 +153,7 @@ func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, e
 }
 
 // runLengths reports whether the values of a chunk of booleans are run lengths, as in data pages of version 2. parquet-go v0.32.0
-// reads such runs wrongly: rle.go takes their lengths for multiples of 8, and repeats a whole byte.
+// reads such runs wrongly: it takes their lengths for multiples of 8, and repeats a whole byte.
 func runLengths(m *format.ColumnMetaData) bool {
 	plain := slices.Contains(m.Encoding, format.Plain) // else the run lengths of RLE are not those of levels alone
 	for _, stats := range m.EncodingStats {

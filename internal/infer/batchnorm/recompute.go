@@ -32,7 +32,7 @@ type Training struct {
 	source   []float32 // the statistics in the graph, which [Adaptation] needs; nil for those of the network
 
 	known []knownPass
-	some  bnupdate.Result // set by [Training.Of]
+	some  bnupdate.Result // set by [Training.ForMember]
 	first *firstPasses    // nil before [ChooseSampleSize]
 }
 

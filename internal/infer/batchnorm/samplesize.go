@@ -115,7 +115,7 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 			s.settle(swa, checking)
 			continue
 		}
-		if members < images && s.swa.Images < images { // the choice was made before
+		if members < images && s.swa.Images < images { // an earlier command chose, so SWA has no pass of so many
 			if err := s.swaOf(ctx, images); err != nil {
 				return data, nil, err
 			}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rows are examples of ten classes: noise around the number of a class.
+// made returns examples of ten classes: noise around the number of a class.
 func made(rng *rand.Rand, classes []int) [][]float64 {
 	features := make([][]float64, 6)
 	for f := range features {

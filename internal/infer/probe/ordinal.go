@@ -57,7 +57,7 @@ func asLogits(rows [][]float32) (out [][]float32) {
 	return out
 }
 
-// apartByBiases reports whether all rows differ from the first by one number each, which is not the same for all of them.
+// separateByBiases reports whether all rows differ from the first by one number each, which is not the same for all of them.
 func separateByBiases(z [][]float32) bool {
 	if len(z) < enough {
 		return false

@@ -1,4 +1,4 @@
-// Package plot draws the figures of a report with plot.org/v1/plot: differences with intervals, reliability
+// Package plot draws the figures of a report with gonum.org/v1/plot: differences with intervals, reliability
 // diagrams, histograms of entropy, risk over coverage, curves and surfaces. The input is plain numbers. Each Draw
 // function returns only figures that have something to show.
 //

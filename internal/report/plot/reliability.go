@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// confidenceFloor is the smallest 1 − confidence on the axis. Higher confidences are drawn at its end.
+	// leastConfidence is the smallest 1 − confidence on the axis. Higher confidences are drawn at its end.
 	leastConfidence = 1e-5
 	// panelHeight is the height of a panel within the axes, and stripShare the part of it for the counts at the bottom.
 	panelHeight, stripShare = 190.0, 0.16

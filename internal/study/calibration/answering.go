@@ -3,6 +3,7 @@ package calibration
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
@@ -38,7 +39,8 @@ func (s *Study) answer(producer string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.answers = &answers{rule, s.Criterion.Want, s.newAnswers(g), []answered{{"chosen on", len(g), rule.Coverage, rule.Risk}}}
+	kept, _ := guarantee.NewAnswers(slices.Clone(g), s.Criterion.Want, s.Guarantee.Data) // NoAnswers has the error
+	k.answers = &answers{rule, s.Criterion.Want, kept, []answered{{"chosen on", len(g), rule.Coverage, rule.Risk}}}
 	if s.Test != nil {
 		g := tops(s.Test)
 		coverage, risk := rule.Judge(g)

@@ -58,7 +58,7 @@ func drawn(t *testing.T, seed uint64, n int, temperature float64, probabilities 
 	return p, target
 }
 
-// of makes predictions of classes.
+// newPredictions makes predictions of classes.
 func newPredictions(t *testing.T, values []float64, classes int, probabilities bool, labels []int) *Predictions {
 	t.Helper()
 	saved, err := restoreClasses(values, classes, probabilities, labels)

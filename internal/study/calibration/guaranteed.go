@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
@@ -29,7 +28,7 @@ type Guarantee struct {
 // Guarantees reports whether the study chooses a coverage, in addition to a calibration.
 func (s *Study) Guarantees() bool { return s.Guarantee.Level > 0 }
 
-// CheckPromise returns an error if the predictions allow no such guarantee.
+// CheckGuarantee returns an error if the predictions allow no such guarantee.
 func (s *Study) CheckGuarantee() error {
 	if !s.Guarantees() {
 		return nil
@@ -276,15 +275,6 @@ func (p *Predictions) Names() ([]string, error) {
 		names = append(names, all[row])
 	}
 	return names, nil
-}
-
-// newAnswers is [guarantee.NewAnswers] of predictions.
-func (s *Study) newAnswers(g []calibrate.TopLabel) *guarantee.Answers {
-	a, err := guarantee.NewAnswers(slices.Clone(g), s.Criterion.Want, s.Guarantee.Data)
-	if err != nil {
-		return nil
-	}
-	return a
 }
 
 // NoAnswers is the reason why an ensemble cannot store the threshold of answers, or nil.

@@ -82,7 +82,7 @@ var restored = map[string]struct {
 func Keyed(of string) bool { return restored[of].columns == nil }
 
 // Read reads predictions for the named task. opts.Labels is the path of a file with the targets of the examples, or "".
-// Those of pixels and tokens stay in their file. Predictions without targets give an error that is [predictions.ErrNoTruth].
+// Those of pixels and tokens stay in their file. Predictions without targets give an error that is [predictions.ErrNoTargets].
 func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 	if ext := strings.ToLower(filepath.Ext(path)); (ext == ".npz" || ext == ".npy") && task.TraitsOf(of).Form { // pixels and tokens
 		if p, err := openStored(path, of, opts); p != nil || err != nil {

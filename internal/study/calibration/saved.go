@@ -76,7 +76,7 @@ func (s *Saved) EachTarget(f func(i, k int, y float64)) {
 }
 
 // restoreClasses computes outcomes from probabilities or logits of classes, n×classes. Two classes have the task
-// binary. labels may be nil, which is [predictions.ErrNoTruth].
+// binary. labels may be nil, which is [predictions.ErrNoTargets].
 func restoreClasses(values []float64, classes int, probabilities bool, labels []int) (*Saved, error) {
 	if labels == nil {
 		return nil, predictions.ErrNoTargets

@@ -118,7 +118,7 @@ func (b *builder) evaluate(ctx context.Context, m *Method, p *baseline.Predicted
 	return b.complete(m, p, all)
 }
 
-// take takes the numbers of a variant of the method's outcomes.
+// take copies the scores of a variant into the method.
 func (m *Method) take(v *variant) {
 	m.Evaluation, m.Shifted = v.Evaluation, v.shifted
 	if v.Report != nil {

@@ -14,14 +14,6 @@ type constant struct {
 	row     []float64
 }
 
-// newFloor takes the targets of the validation data, or those of the test data without it.
-func (b *builder) newConstant() *constant {
-	if b.Validation != nil {
-		return &constant{targets: b.Validation.Labels(), of: "validation"}
-	}
-	return &constant{targets: b.Test.Labels(), of: "test"}
-}
-
 // outcome returns the outcome for an example of the task.
 func (f *constant) outcome(t task.Task) []float64 {
 	if f.found == nil {
@@ -38,13 +30,17 @@ func (f *constant) outcome(t task.Task) []float64 {
 	return f.row
 }
 
-// addConstant adds the constant prediction to the variants of the first method that is scored.
+// addConstant adds the constant prediction to the variants of the first method that is scored. Its targets are those of the
+// validation data, or of the test data without it.
 func (b *builder) addConstant(variants []*variant) []*variant {
 	if b.constant != nil {
 		return variants
 	}
 	v := b.variant(&Method{Threshold: b.Threshold})
-	v.constant = b.newConstant()
+	v.constant = &constant{targets: b.Test.Labels(), of: "test"}
+	if b.Validation != nil {
+		v.constant = &constant{targets: b.Validation.Labels(), of: "validation"}
+	}
 	return append(variants, v)
 }
 

@@ -20,7 +20,7 @@ type Result struct {
 	// data with its targets. Constant is nil if there are no targets.
 	Constant   *Method
 	ConstantOf string
-	Steps      []Step // the price list
+	Steps      []Step // the price list: what each costlier method gains
 	Tests      int    // the number of differences that p-values are adjusted for
 	// Kept reports that the outcomes of all examples were in memory. Figures that need all of them exist only then: the loss
 	// at the best temperature, and the effect of draws.

@@ -63,7 +63,12 @@ func (r *Result) overRuns(ctx context.Context, run infer.Run) error {
 	base := r.runsBase()
 	for _, m := range r.Methods {
 		if m.OverRuns = nil; m != base && m.soundInRuns(r) && base.soundInRuns(r) {
-			o := chance.NewOverRuns(r.runDifferences(m, base), r.Seed)
+			var differences [][]float64 // in the first loss, by run and unit of chance
+			others := base.InRuns(r)
+			for k, own := range m.InRuns(r) {
+				differences = append(differences, r.Clustered(difference(own.Losses[0].Values, others[k].Losses[0].Values), nil))
+			}
+			o := chance.NewOverRuns(differences, r.Seed)
 			m.OverRuns = &o
 		}
 	}
@@ -92,13 +97,4 @@ func (m *Method) soundInRuns(r *Result) bool {
 // runsBase returns the baseline of differences over runs.
 func (r *Result) runsBase() *Method {
 	return r.baseOf(func(m *Method) bool { return m.soundInRuns(r) })
-}
-
-// runDifferences returns the differences of two methods in the first loss, by run and unit of chance.
-func (r *Result) runDifferences(m, base *Method) (all [][]float64) {
-	others := base.InRuns(r)
-	for k, own := range m.InRuns(r) {
-		all = append(all, r.Clustered(difference(own.Losses[0].Values, others[k].Losses[0].Values), nil))
-	}
-	return all
 }

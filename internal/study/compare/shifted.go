@@ -102,7 +102,7 @@ func (d *damaged) several(n int) [][]*task.Evaluator {
 
 // pass adds the examples of a source to evaluators, each to that of its part.
 func (d *damaged) pass(s source, into [][]*task.Evaluator, part func(i int) int) error {
-	return pass(s, d.variants, func(_ task.Task, v, i int) []*task.Evaluator {
+	return addExamples(s, d.variants, func(_ task.Task, v, i int) []*task.Evaluator {
 		e := into[v][part(i)%len(into[v])]
 		if !d.Shift.Texts {
 			e.Unit(d.unitOfShift(s.row(i)))

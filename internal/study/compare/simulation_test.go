@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// A population of examples of two classes with known target. The logit of an example's SWA is x ~ N(0, spread²). Its
+// A population of examples of two classes with known targets. The logit of an example's SWA is x ~ N(0, spread²). Its
 // class is 1 with probability σ(target·x). If target is 0 it is σ(x/√(1 + π/8·(scatter² + growth²x²))), about what infinitely
 // many members predict (MacKay 1992). A member has the logit (1 + growth·v)x + scatter·u·φ, with draws v ~ N(0, 1) and u ~ N(0, I) of its own and a direction φ of
 // the example, a unit vector. So some members are more certain than others, and members err together on some examples, as

@@ -59,8 +59,8 @@ type source struct {
 
 func same(i int) int { return i }
 
-// pass adds each example of a source to the evaluators that to returns for variant v.
-func pass(s source, variants []*variant, to func(t task.Task, v, i int) []*task.Evaluator) error {
+// addExamples adds each example of a source to the evaluators that to returns for variant v.
+func addExamples(s source, variants []*variant, to func(t task.Task, v, i int) []*task.Evaluator) error {
 	labels := s.data.Labels()
 	return s.each(func(t task.Task, i int, a task.Average) error {
 		label, err := labels.Load(i)
@@ -94,7 +94,7 @@ func (b *builder) outcomes(ctx context.Context, p *baseline.Predicted, k int, da
 func (b *builder) score(ctx context.Context, p *baseline.Predicted, variants ...*variant) error {
 	scored := b.addConstant(variants)
 	all, units := make([]*task.Evaluator, len(scored)), b.unitNames()
-	err := pass(b.outcomes(ctx, p, 0, b.Test, same), scored, func(t task.Task, k, i int) []*task.Evaluator {
+	err := addExamples(b.outcomes(ctx, p, 0, b.Test, same), scored, func(t task.Task, k, i int) []*task.Evaluator {
 		v := scored[k]
 		if all[k] == nil {
 			b.task, all[k], v.Groups = t, task.NewEvaluator(t, v.opts), task.NewGroups(t, b.Grouping, v.opts)

@@ -62,7 +62,7 @@ type tensorInfo struct {
 	dims  []string
 }
 
-// Of examines models, which must be in training order.
+// Diagnose examines models, which must be in training order.
 func Diagnose(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	first := models[0]
 	d := &Diagnosis{Producer: strings.TrimSpace(first.ProducerName + " " + first.ProducerVersion), Opset: first.Opset,

@@ -237,7 +237,7 @@ func (d *Detection) errors(wrong []bool, t task.Task, i int, outcome []float64) 
 	return append(wrong, floats.MaxIdx(outcome) != labels[i])
 }
 
-// Of scores predictions of examples in and out of the domain, from any source. logits holds logits of both, or is nil.
+// Detect scores predictions of examples in and out of the domain, from any source. logits holds logits of both, or is nil.
 func Detect(t task.Task, in, out []float64, logits [2][]float64) *Result {
 	x := Detected{Name: "predictions", Baseline: true}
 	var sides [2]side

@@ -66,7 +66,7 @@ func (r shown) collectedRanks() (names []string) {
 	return append(names, "all columns")
 }
 
-// nllOf returns the NLL of an earlier posterior by the name of its rank: see [Result.drawn].
+// nllOf returns the NLL of an earlier posterior by the name of its rank: see [shown.drawn].
 func (c *Collected) nllOf(name string) (nll float64, ok bool) {
 	for i := range c.Result.Points {
 		p := &c.Result.Points[i]

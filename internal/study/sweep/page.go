@@ -175,7 +175,7 @@ func (r shown) scaleCurve() plot.Curve {
 	return c
 }
 
-// yLabel labels the axis of the NLL of [Result.drawn].
+// yLabel labels the axis of the NLL of [shown.drawn].
 func (r shown) yLabel() string {
 	return "NLL of " + r.drawnOf() + " at its own " + r.by.Symbol + ", nats"
 }

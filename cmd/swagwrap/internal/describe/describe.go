@@ -443,7 +443,7 @@ func (d *described) settings() error {
 			Validation []struct{ Path, SHA256 string }
 		}
 	}{}
-	if json.Unmarshal(js, &chosen) != nil || chosen.Chosen.NLL == nil { // for the reader alone: another program may write it
+	if json.Unmarshal(js, &chosen) != nil || chosen.Chosen.NLL == nil { // only shown: another program may have written it
 		return nil
 	}
 	for _, v := range chosen.Chosen.Validation {

@@ -68,7 +68,7 @@ func Parsed[T any](r Row, field *T, parse func(string) (T, error)) *Row {
 	})
 }
 
-// Each makes a row that may be given several times. add gets each of its texts.
+// Repeated makes a row that may be given several times. add gets each of its texts.
 func Repeated(r Row, add func(text string) error) *Row {
 	r.many = true
 	return r.reads(func(s string) (string, error) { return s, add(s) })
@@ -123,12 +123,12 @@ func within[N int | float64](n, least, most N) bool { return n >= least && n <= 
 
 const inDigits = "digits, such as 30"
 
-// Whole makes a row for a whole number within bounds.
+// Integer makes a row for a whole number within bounds.
 func Integer(r Row, field *int, least, most int) *Row {
 	return WholeIf(r, field, fmt.Sprintf("%d to %d", least, most), func(n int) bool { return within(n, least, most) })
 }
 
-// WholeIf is like [Whole] for other numbers than those of a range. want says which.
+// WholeIf is like [Integer] for other numbers than those of a range. want says which.
 func WholeIf(r Row, field *int, want string, ok func(n int) bool) *Row {
 	parse := func(s string) (int, error) {
 		n, err := strconv.ParseInt(s, 0, strconv.IntSize)
@@ -189,7 +189,7 @@ func (r *Row) fill() error {
 // Want says which numbers the flag takes, such as "1 to 1000". It is "" for texts.
 func (r *Row) Want() string { return r.want }
 
-// Whole reports whether the numbers are whole.
+// Integer reports whether the numbers are whole.
 func (r *Row) Integer() bool { return r.digits == inDigits }
 
 // words returns the flag as a user types it, with what was given.
@@ -278,7 +278,7 @@ func (t Table) Library() (all []cli.Flag) {
 	return all
 }
 
-// Of returns the table of a command.
+// TableOf returns the table of a command.
 func TableOf(c *cli.Command) (t Table) {
 	for _, f := range c.Flags {
 		if r, ok := f.(*Row); ok {

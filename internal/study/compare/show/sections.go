@@ -117,7 +117,7 @@ func (r rows) noteDifferences(s *study.Section) {
 	loss, base := r.Loss().Name, r.baselineName()
 	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss, loss,
 		base, r.units())
-	if r.classError() {
+	if slices.ContainsFunc(r.Methods[0].Scores, func(m task.Score) bool { return strings.HasPrefix(m.Key, "ece") }) {
 		note += fmt.Sprintf(" ECE in %v.", calibrate.ECEOptions{})
 	}
 	s.Note(note)

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Of declares what a comparison says.
+// Result declares what a comparison says.
 func Result(r *compare.Result) *study.Document {
 	w := words{r, r.Verdict()}
 	rows := rowsOf(w)

@@ -2,7 +2,6 @@ package show
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -121,11 +120,6 @@ func (r words) facts() []report.Fact {
 		facts = append(facts, study.Fact("posteriors", "%d; single rows of %s", n, r.Runs[0].Network.Posterior.Path))
 	}
 	return facts
-}
-
-// classError reports whether the task has calibration errors of probabilities.
-func (r words) classError() bool {
-	return slices.ContainsFunc(r.Methods[0].Scores, func(m task.Score) bool { return strings.HasPrefix(m.Key, "ece") })
 }
 
 // called returns the name of a method in sentences. The last checkpoint is what users call their network.
