@@ -210,7 +210,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		env.Setenv("FEW", few)
 		env.Setenv("T", absolute(t, "testdata"))
 		env.Setenv("IMAGES", absolute(t, "..", "..", "fixtures", "images", "files"))
-		env.Setenv("ENDINGS", absolute(t, "..", "..", "internal", "infer", "intake", "testdata"))
+		env.Setenv("ENDINGS", absolute(t, "..", "..", "internal", "infer", "probe", "testdata"))
 		newScriptRunner(env, set)
 		return nil
 	}
