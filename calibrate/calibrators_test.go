@@ -17,7 +17,8 @@ func TestCalibratorsGolden(t *testing.T) {
 	var problems []struct {
 		Classes             int
 		Logits, New         []float64
-		Labels, Target      []int
+		Labels              []int
+		Target              []int `json:"truth"`
 		SVS, SMS, Quadratic float64
 		VennAbers           []float64 `json:"venn_abers"`
 	}

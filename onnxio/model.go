@@ -237,8 +237,14 @@ func Open(path string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenMapped(mapping)
+}
+
+// OpenMapped is [Open] for a file that is mapped already. Close unmaps it, and so does OpenMapped if it fails.
+func OpenMapped(mapping *weights.Mapping) (*Model, error) {
 	m := &Model{Path: mapping.Path, data: wire.ContentOf(mapping.Data), mappings: []*weights.Mapping{mapping}}
-	if err = m.scan(); err == nil {
+	err := m.scan()
+	if err == nil {
 		err = m.openExternal()
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ type golden struct {
 		Name         string
 		Labels, Bins int
 		Counts       []float64
-		Targets      []int
+		Targets      []int `json:"truth"`
 		NLL, Brier   float64
 		Micro, Macro number
 		MicroWidth   number `json:"micro_width"`
@@ -62,7 +62,7 @@ type golden struct {
 		Name       string
 		Labels     int
 		Logits     []float64
-		Targets    []int
+		Targets    []int `json:"truth"`
 		Degenerate []int
 		Before, T  float64
 		AfterT     float64 `json:"after_t"`
@@ -73,7 +73,7 @@ type golden struct {
 	}
 	Separated struct {
 		Logits  []float64
-		Targets []int
+		Targets []int `json:"truth"`
 		A, B    float64
 	}
 }

@@ -219,7 +219,7 @@ func TestWeb(t *testing.T) {
 	fit := func(task string, networks []string, flags ...string) []string {
 		return slices.Concat([]string{"--task", task}, flags, networks)
 	}
-	suffixes := absolute(t, "..", "..", "internal", "infer", "intake", "testdata")
+	suffixes := absolute(t, "..", "..", "internal", "infer", "probe", "testdata")
 	const columns, tiny = "--columns=age,bmi,bp", "--preprocess=resize-size=4 input-size=4 mean=0.5 std=0.25"
 	coverage, keep := []string{"--coverage", "80%"}, []string{"--bn", "keep"}
 	for _, tt := range []webCase{

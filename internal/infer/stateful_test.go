@@ -69,7 +69,10 @@ func languageModels(t testing.TB, card swag.Card, names ...string) (l modelList)
 // golden is testdata/states/expected.json.
 type golden struct {
 	text   [][]int
-	models map[string]struct{ Stateful, Fresh []float64 }
+	models map[string]struct {
+		Stateful []float64 `json:"carried"`
+		Fresh    []float64
+	}
 }
 
 func readGolden(t testing.TB) (g golden) {

@@ -244,30 +244,48 @@ func (t *Template) checkNotFilled(states []*state) error {
 	return nil
 }
 
-// openOne opens a checkpoint: a model, or a state to be read against t. If a file begins like neither, but has the name of a file of
-// state_dicts, the error is about these.
+// openOne opens a checkpoint: a model, or a state to be read against t. It maps a file once, and its first bytes say what it is. If a
+// file begins like neither, but has the name of a file of state_dicts, the error is about these.
 func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
-	if !statefile.Is(path) {
-		m, err := onnxio.Open(path)
-		if errors.As(err, new(*onnxio.Error)) && statefile.Named(path) {
-			_, why := statefile.Open(path)
-			return nil, nil, cmp.Or(why, err)
+	var f *statefile.File
+	if t != nil {
+		f = t.Opened[path]
+		delete(t.Opened, path)
+	}
+	var content *weights.Mapping // of a file; a folder of shards has several
+	if f == nil && !statefile.Several(path) {
+		var err error
+		if content, err = weights.Map(path); err != nil {
+			return nil, nil, err
 		}
-		return m, nil, err
+		if !statefile.Begins(content) {
+			m, err := onnxio.OpenMapped(content)
+			if errors.As(err, new(*onnxio.Error)) && statefile.Named(path) {
+				_, why := statefile.Open(path)
+				err = cmp.Or(why, err)
+			}
+			return m, nil, err
+		}
 	}
 	if t == nil {
+		if content != nil {
+			content.Close()
+		}
 		return nil, nil, &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
 			Hint: "export the network once, and say where the graph is: " +
 				setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
 	}
-	f := t.Opened[path]
-	if f == nil {
-		var err error
-		if f, err = statefile.Open(path); err != nil {
-			return nil, nil, err
-		}
+	var err error
+	switch {
+	case f != nil:
+	case content != nil:
+		f, err = statefile.OpenMapped(content)
+	default:
+		f, err = statefile.Open(path)
 	}
-	delete(t.Opened, path)
+	if err != nil {
+		return nil, nil, err
+	}
 	s, err := openState(f, t.StateDict)
 	return nil, s, err
 }

@@ -59,11 +59,16 @@ func Open(path string) (*File, error) {
 	} else {
 		err = f.openFile(path, nil)
 	}
-	if err := f.done(err); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return f.opened(err)
+}
+
+// Begins reports whether a mapped file begins like one that [OpenMapped] reads.
+func Begins(m *weights.Mapping) bool { return formatOf(m.Path, m.Data) != nil }
+
+// OpenMapped is [Open] for a file that is mapped already. Close unmaps it, and so does OpenMapped if it fails.
+func OpenMapped(m *weights.Mapping) (*File, error) {
+	f := &File{Path: m.Path, Epoch: -1, Step: -1, mappings: []*weights.Mapping{m}}
+	return f.opened(f.parse(m.Path, m.Data))
 }
 
 // wholes are the files that hold a network's weights in a folder of Hugging Face. The first one that exists is used.
@@ -242,6 +247,15 @@ func OriginOf(path string) (origin string) {
 		return nil
 	})()
 	return origin
+}
+
+// opened returns what opening f gave: f, or the completed error.
+func (f *File) opened(err error) (*File, error) {
+	if err := f.done(err); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // done completes the error of opening f.
