@@ -117,10 +117,10 @@ func (c *command) library(a *app) *cli.Command {
 func (a *app) start(c *command, line *cli.Context) error {
 	a.parsed()
 	a.Usage = c.name + " " + c.args
-	if err := c.Fill(); err != nil {
+	if err := cmp.Or(c.Check(), flags.Positionals(line)); err != nil {
 		return err
 	}
-	if err := flags.Positionals(line); err != nil {
+	if err := c.Complete(); err != nil {
 		return err
 	}
 	if c.Is("memory") { // garbage takes memory, too

@@ -313,6 +313,11 @@ func (t Table) Fill() error {
 	if err := t.Check(); err != nil {
 		return err
 	}
+	return t.Complete()
+}
+
+// Complete completes the options after [Table.Check]. It refuses combinations of flags.
+func (t Table) Complete() error {
 	for _, r := range t {
 		if r.Then != nil {
 			if err := r.Then(); err != nil {
