@@ -1,4 +1,4 @@
-// Package labels measures how far the probabilities of independent labels can be trusted, and repairs them. An
+// Package multilabel measures how far the probabilities of independent labels can be trusted, and repairs them. An
 // example may have any number of the labels.
 //
 // [Evaluate] computes the scores of [Predictions]: negative log-likelihood, Brier score, calibration error over all
