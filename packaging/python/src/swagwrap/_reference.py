@@ -102,7 +102,7 @@ class File:
         if names != [None]:
             out["weights"] = np.array([name or "" for name in names])
         about = {**self.about, "inputs": "synthetic"} if self.synthetic else self.about
-        more = {"about": json.dumps(about)}
+        more: dict[str, Any] = {"about": json.dumps(about)}
         if self.labels is not None:
             more["labels"] = self.labels[:n]
         if self.class_names:
@@ -174,13 +174,21 @@ def _is_of(path: Path, name: str) -> bool:
         return False
 
 
+def _own_version() -> dict[str, str]:
+    """Nothing where the module runs from its sources, without an installation."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return {"swagwrap": version("swagwrap")}
+    except PackageNotFoundError:
+        return {}
+
+
 def compute(model: torch.nn.Module, inputs: Inputs) -> tuple[list[np.ndarray], dict[str, Any]]:
     """The outputs in evaluation mode, on the processor in float32, and how they were made. The model stays as it is."""
     import torch
 
-    from . import __version__
-
-    about: dict[str, Any] = {"device": "cpu", "dtype": "float32", "mode": "eval", "versions": {"torch": torch.__version__, "swagwrap": __version__}}
+    about: dict[str, Any] = {"device": "cpu", "dtype": "float32", "mode": "eval", "versions": {"torch": torch.__version__, **_own_version()}}
     with _evaluating(model), torch.no_grad(), torch.random.fork_rng(devices=[]), torch.autocast("cpu", enabled=False):
         state = {k: _plain(v) for k, v in (*model.named_parameters(), *model.named_buffers())}
         args, kwargs = _arguments(inputs)
