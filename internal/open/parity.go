@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/reference"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -228,14 +229,7 @@ func (h *held) tell() {
 		how = ", which the type explains that the framework computed in"
 	}
 	h.Card.Parity = &h.note
-	h.Logf("parity: %v: %s of %s%s", &h.note, plural(h.runner.Count, "example"), h.file.Path, how)
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	h.Logf("parity: %v: %s of %s%s", &h.note, report.Plural(h.runner.Count, "example"), h.file.Path, how)
 }
 
 // oneDigit rounds up to one significant digit: the other digits depend on the processor, and the file must not.

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -22,8 +23,6 @@ type Search struct {
 	Others []Other
 	// Exported is the graph with the weights that it was exported with, or nil. Of is the file that has these weights, or "".
 	Exported *onnxio.Model
-	// Lacks are tensors of the file of weights that the graph has no place for.
-	Lacks []string
 
 	want [][][]float64 // of all examples
 	got  [][][]float64 // what the model gives
@@ -108,10 +107,6 @@ func (s *Search) otherWeights(ctx context.Context) (string, []string) {
 // missingTensor knows the cause if the graph is right with the weights that it was exported with alone: then something that
 // differs between the files is a constant in it.
 func (s *Search) missingTensor(ctx context.Context) (string, []string) {
-	const export = "export the graph again so that it has all weights: in PyTorch with optimize=False"
-	if len(s.Lacks) > 0 {
-		return fmt.Sprintf("%s has weights that the graph has no place for: %s", s.Model.Path, quoted(s.Lacks)), []string{export}
-	}
 	if s.Exported == nil || s.Rows() < 2 {
 		return "", nil
 	}
@@ -122,7 +117,8 @@ func (s *Search) missingTensor(ctx context.Context) (string, []string) {
 	for row := range s.Rows() {
 		if d, _, _ := s.distance(out, s.wanted(row, s.first(s.Count))); row != s.Row && d <= s.strict {
 			return fmt.Sprintf("the graph is right with the weights that it was exported with (%s), and wrong with others: a part of "+
-				"those weights is a constant in it", s.Weights[row]), []string{export}
+					"those weights is a constant in it", s.Weights[row]), []string{"export the graph again so that it has all weights: in " +
+					"PyTorch with optimize=False"}
 		}
 	}
 	return "", nil
@@ -134,19 +130,6 @@ func (s *Search) trainingMode(ctx context.Context) (string, []string) {
 			[]string{"compute them in evaluation mode: model.eval() in PyTorch, training=False in Keras and Flax"}
 	}
 	return "", nil
-}
-
-// quoted lists the first names.
-func quoted(names []string) string {
-	const most = 5
-	var all []string
-	for _, n := range names[:min(len(names), most)] {
-		all = append(all, fmt.Sprintf("%q", n))
-	}
-	if len(names) > most {
-		all = append(all, fmt.Sprintf("and %d more", len(names)-most))
-	}
-	return strings.Join(all, ", ")
 }
 
 // inputOrder tries inputs of the same shape in another order, channels the other way around, and other layouts.
@@ -249,17 +232,28 @@ func arrangements(shape []int64) (all []arrangement) {
 	return all
 }
 
-// normalisations are usual ones: mean and standard deviation of pixels in [0, 1].
-var normalisations = []struct {
+// A usual is the mean and the standard deviation of pixels in [0, 1] that many networks were trained with, for one channel or three.
+type usual struct {
 	words     string
-	mean, std [3]float64
-}{
-	{"mean and standard deviation of ImageNet", [3]float64{.485, .456, .406}, [3]float64{.229, .224, .225}},
-	{"mean 0.5 and standard deviation 0.5", [3]float64{.5, .5, .5}, [3]float64{.5, .5, .5}},
-	{"mean and standard deviation of CLIP", [3]float64{.48145466, .4578275, .40821073}, [3]float64{.26862954, .26130258, .27577711}},
-	{"mean and standard deviation of CIFAR-10", [3]float64{.4914, .4822, .4465}, [3]float64{.2470, .2435, .2616}},
-	{"mean and standard deviation of MNIST", [3]float64{.1307, .1307, .1307}, [3]float64{.3081, .3081, .3081}},
-	{"a factor of 255", [3]float64{}, [3]float64{1. / 255, 1. / 255, 1. / 255}},
+	mean, std []float64
+}
+
+// usuals are those of the presets, and those of small pictures.
+var usuals = []usual{
+	preset("mean and standard deviation of ImageNet", "imagenet"),
+	preset("mean 0.5 and standard deviation 0.5", "inception"),
+	preset("mean and standard deviation of CLIP", "clip"),
+	{"mean and standard deviation of CIFAR-10", []float64{.4914, .4822, .4465}, []float64{.2470, .2435, .2616}},
+	{"mean and standard deviation of MNIST", []float64{.1307}, []float64{.3081}},
+	{"a factor of 255", []float64{0}, []float64{1. / 255}},
+}
+
+func preset(words, name string) usual {
+	s, err := preprocess.Preset(name)
+	if err != nil {
+		panic(err) // the names are constants
+	}
+	return usual{words, s.Mean, s.Std}
 }
 
 // normalisation tries what usually stands before a network: inputs that have it once too often, or lack it.
@@ -268,7 +262,7 @@ func (s *Search) normalisation(ctx context.Context) (string, []string) {
 		if t.F32 == nil || len(t.Shape) < 2 {
 			continue
 		}
-		for _, n := range normalisations {
+		for _, n := range usuals {
 			for _, missing := range []bool{true, false} {
 				for _, last := range []bool{false, true} {
 					channels, inner := t.Shape[1], int64(1)
@@ -283,7 +277,7 @@ func (s *Search) normalisation(ctx context.Context) (string, []string) {
 						out := make([]float32, len(x))
 						for k, v := range x {
 							c := int64(k) / inner % channels
-							if channels != 3 {
+							if channels != int64(len(n.mean)) {
 								c = 0
 							}
 							if missing {
@@ -314,8 +308,8 @@ var conversions = []struct {
 	words  string
 	change func([]float64) []float64
 }{
-	{"softmax", softmax},
-	{"log-softmax", func(x []float64) []float64 { return mapValues(softmax(x), math.Log) }},
+	{"softmax", func(x []float64) []float64 { return calibrate.Softmax(nil, x, len(x), 1) }},
+	{"log-softmax", func(x []float64) []float64 { return calibrate.LogSoftmax(nil, x, len(x), 1) }},
 	{"sigmoid", func(x []float64) []float64 {
 		return mapValues(x, func(v float64) float64 { return 1 / (1 + math.Exp(-v)) })
 	}},
@@ -329,15 +323,6 @@ func mapValues(x []float64, f func(float64) float64) []float64 {
 		out[i] = f(v)
 	}
 	return out
-}
-
-func softmax(x []float64) []float64 {
-	largest, sum := slices.Max(x), 0.0
-	out := mapValues(x, func(v float64) float64 { return math.Exp(v - largest) })
-	for _, v := range out {
-		sum += v
-	}
-	return mapValues(out, func(v float64) float64 { return v / sum })
 }
 
 // scores tries outputs behind softmax and the like, on either side, and other outputs of the graph.
@@ -381,24 +366,19 @@ func changed(out [][][]float64, change func([]float64) []float64) (all [][][]flo
 
 // matched returns, for each of n places of want, the place of got that is equal, or nil. Each place is taken once.
 func matched(n int, equal func(want, got int) bool) (places []int) {
-	taken := map[int]bool{}
-	for w := range n {
-		at := slices.IndexFunc(indexes(n), func(g int) bool { return !taken[g] && equal(w, g) })
-		if at < 0 {
+	taken := make([]bool, n)
+	for want := range n {
+		got := 0
+		for got < n && (taken[got] || !equal(want, got)) {
+			got++
+		}
+		if got == n {
 			return nil
 		}
-		taken[at] = true
-		places = append(places, at)
+		taken[got] = true
+		places = append(places, got)
 	}
 	return places
-}
-
-func indexes(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
 }
 
 func (s *Search) exampleOrder(context.Context) (string, []string) {

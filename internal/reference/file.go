@@ -9,7 +9,6 @@
 package reference
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +36,6 @@ const (
 	keyAbout      = "about"
 	keyRaw        = "raw"
 	keySizes      = "raw_sizes"
-	keyLabels     = "labels"
 	keyClassNames = "class_names"
 )
 
@@ -62,7 +60,6 @@ type File struct {
 	Weights    []string
 	ByRow      bool // outputs have a row for each of Weights. Otherwise there is at most one, and no axis for it.
 	About      About
-	Labels     []int64
 	ClassNames []string
 	Raw        [][]byte // raw examples, such as the bytes of picture files
 
@@ -281,14 +278,4 @@ func (e *Examples) split(a numpy.Array) (rows [][][]float64, err error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
-}
-
-// Framework returns what computed the outputs, in words.
-func (f *File) Framework() string {
-	for _, name := range []string{"keras", "torch", "jax", "tensorflow"} {
-		if v := f.About.Versions[name]; v != "" {
-			return map[string]string{"keras": "Keras", "torch": "PyTorch", "jax": "JAX", "tensorflow": "TensorFlow"}[name]
-		}
-	}
-	return cmp.Or(filepath.Base(f.Path), f.Path)
 }
