@@ -33,7 +33,7 @@ type feeds [2]struct {
 	err           error
 }
 
-// ErrNotParameterized reports that a network cannot take its weights as inputs. It can still be run as it is.
+// ErrNotParameterized reports that a network cannot take its weights as inputs. It still runs with its weights as constants.
 var ErrNotParameterized = errors.New("the network cannot take its weights as inputs")
 
 // Parameterized returns the model in two parts, which compute in float16 if half is set. It is the same for all members. The

@@ -5,7 +5,7 @@ import "slices"
 // A traced value is one whose examples are followed through a graph.
 type traced struct {
 	dims []int64
-	// axis has the examples: what is at the place of one depends on that example only. It is −1 if the value depends on none.
+	// axis has the examples. An element at the place of one depends on that example only. It is −1 if the value depends on none.
 	axis int
 	ints []int64 // the elements of a short list of integers, or nil
 }
@@ -117,8 +117,8 @@ func (v traced) at(axis int64) int {
 	return int(axis)
 }
 
-// even reports whether a value is the same for all examples, which are so many axes from the right, 1 for the last, or has its own for
-// each of them.
+// even reports whether a value is the same for all examples, or has its own for each. right counts the axis of the examples from the
+// right, from 1.
 func (v traced) even(right int) bool {
 	return v.axis >= 0 || len(v.dims) < right || v.dims[len(v.dims)-right] == 1
 }

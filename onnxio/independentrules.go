@@ -156,7 +156,7 @@ func (s *tracedNode) window() []traced {
 	return s.in[0].sized(dims...)
 }
 
-// matMul broadcasts what is before the matrices. A row of the first, or a column of the second, may be an example as well.
+// matMul broadcasts the axes before those of the matrices. A row of the first, or a column of the second, may be an example as well.
 func (s *tracedNode) matMul() []traced {
 	x, y := s.in[0], s.in[1]
 	a, b := len(x.dims), len(y.dims)

@@ -59,7 +59,7 @@ func (o *geometryOptions) rows() flags.Table {
 			Usage:   "take the loss over `N` examples, chosen by the seed; 0 for all",
 			Default: "1000",
 		}, &o.samples, 0, flags.MaxExamples),
-		flags.WholeIf(flags.Row{
+		flags.IntegerIf(flags.Row{
 			Name:    "points",
 			Usage:   "run `N` points on each line, and N×N on each plane; odd",
 			Default: "11",

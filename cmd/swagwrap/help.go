@@ -8,7 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 )
 
-// topics are pages about what is no command.
+// topics are help pages of things that are no commands.
 var topics = map[string]string{"parity": parityPage}
 
 // topicCommand is what help TOPIC runs: see [flags.Anywhere].

@@ -66,7 +66,7 @@ func fitReference(t *testing.T, posterior string, args ...string) (code int, out
 	return run(t.Context(), args, &both, &both), both.String()
 }
 
-// A file beside the checkpoints is found by itself, and the model card keeps the result. --parity off goes on, and it says so.
+// Without a flag, a file in the folder of the checkpoints is found. The model card keeps the result, also that of --parity off.
 func TestParityFound(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -26,7 +26,7 @@ var wings = map[string][]string{
 	"settling":         {"internal/study/settling"},
 }
 
-// isProgram reports whether a package may use wings: a command, or a program beside the product.
+// isProgram reports whether a package may use wings: a command, or a program of fixtures.
 func isProgram(name string) bool {
 	return strings.HasPrefix(name, "cmd/") || strings.HasPrefix(name, "fixtures/")
 }

@@ -497,7 +497,7 @@ func networkUnder(path, key string) (string, error) {
 // averageKeys matches the keys under which programs keep averages of weights.
 var averageKeys = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
 
-// stateDicts returns the keys of the networks in a PyTorch file, and that of which the file itself says that it is an average, or "".
+// stateDicts returns the keys of the networks in a PyTorch file. marked is the key that the file itself calls an average, or "".
 func stateDicts(path string) (keys []string, marked string) {
 	f, err := statefile.Open(path)
 	if err != nil {
@@ -520,7 +520,7 @@ func stateDicts(path string) (keys []string, marked string) {
 }
 
 // averageKey returns the key of the average among the keys of a file, or that of the checkpoints if none is found. marked is the key
-// of which the file itself says so: Lightning's WeightAveraging and the EMAHook of MMEngine keep the average under state_dict.
+// that the file itself calls an average. Lightning's WeightAveraging and the EMAHook of MMEngine keep the average under state_dict.
 func averageKey(keys []string, marked, ofCheckpoints string) string {
 	matching := func(part func(key string) string) (found []string) {
 		for _, key := range keys {

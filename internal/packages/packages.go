@@ -96,7 +96,7 @@ func short(line string) string {
 }
 
 // Extract copies a member of so many bytes from a .tgz or .whl archive to path. It writes a temporary file next to path,
-// checks its SHA-256, syncs and renames it. A member of 0 bytes need not be there.
+// checks its SHA-256, syncs and renames it. The archive may lack a member of 0 bytes.
 func (Managers) Extract(archive, member string, size int64, sum256, path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

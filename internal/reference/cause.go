@@ -116,9 +116,9 @@ func (s *Search) missingTensor(ctx context.Context) (string, []string) {
 	}
 	for row := range s.Rows() {
 		if d, _, _ := s.distance(out, s.wanted(row, s.first(s.Count))); row != s.Row && d <= s.strict {
-			return fmt.Sprintf("the graph is right with the weights that it was exported with (%s), and wrong with others: a part of "+
-					"those weights is a constant in it", s.Weights[row]), []string{"export the graph again so that it has all weights: in " +
-					"PyTorch with optimize=False"}
+			words := fmt.Sprintf("the graph is right with the weights that it was exported with (%s), and wrong with others: a part of "+
+				"those weights is a constant in it", s.Weights[row])
+			return words, []string{"export the graph again so that it has all weights: in PyTorch with optimize=False"}
 		}
 	}
 	return "", nil

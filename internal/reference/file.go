@@ -23,7 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// Name is the name under which a file is found beside the graph or the checkpoints. ZooFolder is that of the ONNX Model Zoo.
+// A file of this Name is found in the folder of the graph or of the checkpoints. ZooFolder is that of the ONNX Model Zoo.
 const (
 	Name      = "swagwrap-reference.npz"
 	ZooFolder = "test_data_set_0"

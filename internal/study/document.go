@@ -35,7 +35,7 @@ type Document struct {
 type Section struct {
 	Title, Explanation string // of the page
 	Folded             bool
-	// Columns are those of the cells with a header if it is nil. First is the header of the first one, in place of the cells' own.
+	// Columns are those of the cells with a header if it is nil. First is the header of the first one, instead of the cells' own.
 	Columns []Column
 	First   string
 	Rows    []Row
@@ -107,7 +107,7 @@ func (s *Section) Table() *report.Table {
 	return t
 }
 
-// over returns a column with what c has in place of its own.
+// over returns a column with the header and the order of c, if c has any.
 func (c Column) over(own report.Column) report.Column {
 	own.Header, own.Optional = cmp.Or(c.Header, own.Header), cmp.Or(c.Optional, own.Optional)
 	return own

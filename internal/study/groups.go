@@ -85,7 +85,7 @@ func GroupsRow(g *task.Groups) Row {
 	return Fields("unit", g.UnitBy, "report", g.ReportBy, "all", GroupRow(all), "groups", Rows(groups, GroupRow))
 }
 
-// GroupRow returns the figures of a group. A table shows intervals beside the figures.
+// GroupRow returns the figures of a group. A table shows intervals next to the figures.
 func GroupRow(g *task.Group) Row {
 	r := Row{Name("group", "group", GroupName(g.Name)), Count("examples", "examples", g.Examples), Count("units", "units", g.Units)}
 	r[0].Value = g.Name

@@ -26,7 +26,7 @@ type Cell struct {
 	Hidden bool
 }
 
-// Column chooses cells for a column of a table. Header and Optional count in place of the cells' own, unless they are empty.
+// Column chooses cells for a column of a table. Header and Optional replace the cells' own, unless they are empty.
 type Column struct {
 	Key, Header string
 	Optional    int

@@ -95,8 +95,8 @@ type EvaluateOptions struct {
 	Expected int
 }
 
-// A Reducer takes outcomes, labels and units of chance of examples, which are added one at a time, and gives the values, intervals and
-// losses of all metrics of a task. It keeps sums and the losses of each example. Some metrics need a few numbers of each example as
+// A Reducer takes examples one at a time: outcome, label, unit of chance. It gives the values, intervals and losses of all metrics of
+// a task. It keeps sums and the losses of each example. Some metrics need a few numbers of each example as
 // well. An outcome is kept only for metrics that MainOnly leaves out.
 type Reducer interface {
 	// Add adds the averaged outcome of an example with its target. unit names its unit of chance, such as its patient. "" makes it a

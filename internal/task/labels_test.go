@@ -180,8 +180,8 @@ func TestLabelsValues(t *testing.T) {
 	}
 }
 
-// Scores are those of calibrate/multilabel, and losses of examples have their mean; what is
-// not known is in none.
+// Scores are those of calibrate/multilabel, and losses of examples have their mean. Labels
+// that are not known count in none.
 func TestLabelsEvaluate(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Count: 3})
 	outcomes, _, of, entropies := drawn(t, x, 400)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Integer parses a whole number within bounds. An error says which: "x": want 1 to 9.
+// Integer parses a whole number within bounds. An error has the form "x": want 1 to 9.
 func Integer(s string, least, most int) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < least || n > most {

@@ -568,8 +568,8 @@ func (t *Template) used(u *use) error {
 const asTensor = "in the network's code, take elements as tensors (gain[0]), not as Python's numbers: .item(), float(), .tolist() and " +
 	".numpy() leave only the number"
 
-// ask returns the question whether the network uses tensors that change and that the graph does not have. instead is a
-// constant that may have been computed from them, or nil.
+// ask asks whether the network uses tensors that change and that the graph lacks. A constant may have been computed from them:
+// that is instead, or nil.
 func (t *Template) ask(m *matching, lacking []*statefile.Tensor, left []*onnxio.Tensor, instead *onnxio.Tensor) error {
 	e := t.lacks(m, lacking, instead)
 	constants := t.constants(left)
@@ -603,8 +603,8 @@ func firstOf(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// patternsOf returns patterns for tensors that are not in the graph. A pattern stands for the outermost module of which the
-// graph has nothing.
+// patternsOf returns patterns for tensors that are not in the graph. A pattern stands for the outermost module without a
+// tensor in the graph.
 func (m *matching) patternsOf(lacking []*statefile.Tensor) (list []string) {
 	module := func(name string) string {
 		for i, c := range name {

@@ -314,9 +314,8 @@ var ofElement = []struct {
 func sigmoid(x float64) float64  { return 1 / (1 + math.Exp(-x)) }
 func softplus(x float64) float64 { return math.Max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
 
-// ofVector are functions of a vector that have a value for each of its elements. They write the values to dst, and return
-// by how many times the rounding unit of the values a computation may be off, relative to each value, or absolutely for
-// logarithms. %s stands for the vector.
+// ofVector are functions of a vector that have a value for each of its elements. They write the values to dst. They return
+// how far a computation may be off, in rounding units: relative to each value, or absolutely for logarithms. %s stands for the vector.
 var ofVector = []struct {
 	name string
 	of   func(dst, x []float64) (units float64)

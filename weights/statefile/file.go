@@ -79,12 +79,12 @@ var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "p
 // IsFolder reports whether the folder is one checkpoint, as Hugging Face's Trainer writes them, rather than a folder
 // of several checkpoints.
 func IsFolder(dir string) bool {
-	_, _, err := joinShards(dir)
+	_, _, err := weightsFile(dir)
 	return err == nil
 }
 
-// joinShards returns the file in dir that holds the weights or lists their files, and its format if no content tells it.
-func joinShards(dir string) (string, *format, error) {
+// weightsFile returns the file in dir that holds the weights or lists their files, and its format if no content tells it.
+func weightsFile(dir string) (string, *format, error) {
 	for _, of := range formats {
 		if of.in != nil && of.in(dir) != "" {
 			return of.in(dir), of, nil
@@ -134,7 +134,7 @@ const zeroHint = "DeepSpeed writes the script zero_to_fp32.py beside the folders
 	"makes one checkpoint, the folder NEW, of the step that the file latest names"
 
 func (f *File) openFolder(dir string) error {
-	path, of, err := joinShards(dir)
+	path, of, err := weightsFile(dir)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (o Order) Compare(a, b string) int {
 	if o != Number {
 		return strings.Compare(a, b)
 	}
-	return cmp.Or(strings.Compare(fullName(a), fullName(b)), strings.Compare(a, b))
+	return cmp.Or(strings.Compare(integerKey(a), integerKey(b)), strings.Compare(a, b))
 }
 
 // Sort sorts n values by their names. It is stable.
@@ -59,7 +59,7 @@ func Sort[T any](o Order, values []T, name func(T) string) {
 	}
 	all := make([]keyed, len(values))
 	for i, v := range values {
-		all[i] = keyed{fullName(name(v)), v}
+		all[i] = keyed{integerKey(name(v)), v}
 	}
 	slices.SortStableFunc(all, func(a, b keyed) int {
 		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(name(a.value), name(b.value)))

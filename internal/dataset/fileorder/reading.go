@@ -15,7 +15,7 @@ type reading struct {
 
 var (
 	asText       = reading{"as text", func(name string) string { return name }}
-	wholeNumbers = reading{"by whole numbers", fullName}
+	wholeNumbers = reading{"by whole numbers", integerKey}
 	decimals     = reading{"by decimal and negative numbers", decimal}
 )
 
@@ -57,8 +57,8 @@ func run(name string, at int) int {
 	return at
 }
 
-// fullName returns the key for whole numbers. A number stands where its first digit would stand among other characters.
-func fullName(name string) string {
+// integerKey returns the key for whole numbers. A number stands where its first digit would stand among other characters.
+func integerKey(name string) string {
 	var key []byte
 	for at := 0; at < len(name); {
 		if !isDigit(name[at]) {
@@ -99,7 +99,7 @@ func decimal(name string) string {
 					last = run(name, last+1)
 				}
 				key = append(key, '0', 1)
-				key = append(key, fullName(name[at:last])...)
+				key = append(key, integerKey(name[at:last])...)
 				at = last
 				continue
 			}

@@ -25,7 +25,7 @@ func (a affixes) mask(picture string) string {
 	return strings.TrimSuffix(picture, name) + a.start + core + a.suffix
 }
 
-// maskWords are in what names of masks have in place of the words of pictures.
+// maskWords are the words that names of masks have where names of pictures have others.
 var maskWords = []string{"mask", "label", "seg", "gt", "anno", "target", "truth", "manual"}
 
 // replace reports whether masks may have b where pictures have a: nothing, the same, or a word for masks. Any other word may name

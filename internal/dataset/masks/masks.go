@@ -1,7 +1,7 @@
 // Package masks reads labels from pictures: a mask has a label for each pixel of one picture.
 //
 // A mask has the name of its picture, with another extension, in a folder of its own. All masks may have the same suffix
-// behind that name, or words for masks in place of words that all pictures have. Then each picture must have a mask.
+// behind that name, or words for masks instead of words that all pictures have. Then each picture must have a mask.
 //
 // # Invariants
 //

@@ -10,7 +10,7 @@ func (e *CompressionError) Error() string {
 		e.Column, e.Codec)
 }
 
-// Hint says how to write the file anew.
+// Hint says how to write the file again.
 func (e *CompressionError) Hint() string {
 	return `write the file again with another compression, in Python: import pyarrow.parquet as pq; pq.write_table(pq.read_table("IN.parquet"), "OUT.parquet", compression="zstd")`
 }
@@ -23,7 +23,7 @@ func (e *EncodingError) Error() string {
 		"plain ones", e.Column)
 }
 
-// Hint says how to write the file anew.
+// Hint says how to write the file again.
 func (e *EncodingError) Hint() string {
 	return `write the file again with pages of version 1, in Python: import pyarrow.parquet as pq; pq.write_table(pq.read_table("IN.parquet"), "OUT.parquet", data_page_version="1.0")`
 }

@@ -83,7 +83,7 @@ func OnCard(name string) bool { return Card(new(open.CardOptions)).Row(name) != 
 
 // ClassAxis makes the row that says where the scores of a pixel or token are.
 func ClassAxis(field *int, given *bool) *Row {
-	return WholeIf(Row{
+	return IntegerIf(Row{
 		Name:   "class-axis",
 		Usage:  "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last",
 		Preset: "what names and the number of axes say",

@@ -84,7 +84,7 @@ func Report(o *console.Report) Table {
 	}
 }
 
-// JSON makes the row of --json of a study. usage says what is printed.
+// JSON makes the row of --json of a study. usage names the printed things.
 func JSON(o *console.Report, usage string) *Row {
 	return Bool(Row{Name: "json", Usage: usage, Not: "part"}, &o.JSON)
 }
@@ -240,8 +240,8 @@ func Augment(o *open.Given[string], preset string) *Row {
 	}, &o.Value)
 }
 
-// Adapt makes the rows that say to which data batch-norm statistics are adapted. more says what else --adapt takes. shift, which may
-// be nil, is a text that is a target of its own.
+// Adapt makes the rows that say to which data batch-norm statistics are adapted. more names further values of --adapt. shift is a
+// text that is a target of its own, or nil.
 func Adapt(o *open.AdaptOptions, more string, shift *string) Table {
 	t := Table{
 		Parsed(Row{
@@ -364,7 +364,7 @@ func BatchSize(field *int, preset string) *Row {
 // Rank makes a row for a number of columns. One column has no spread.
 func Rank(r Row, field *int) *Row {
 	r.Name = "rank"
-	return WholeIf(r, field, fmt.Sprintf("0, or 2 to %d", int(maxRank)), func(k int) bool { return k == 0 || within(k, 2, maxRank) })
+	return IntegerIf(r, field, fmt.Sprintf("0, or 2 to %d", int(maxRank)), func(k int) bool { return k == 0 || within(k, 2, maxRank) })
 }
 
 // Noise makes the row of --noise-std, for each target or for all.

@@ -21,8 +21,8 @@ type Row struct {
 	Name, Short string
 	Usage       string       // what the flag does. The word for its value is in backquotes
 	Default     string       // the text of its value if it is not given
-	Preset      string       // what help says of the default, in place of Default
-	Hint        string       // what to type in place of a wrong value
+	Preset      string       // what help says of the default, instead of Default
+	Hint        string       // what to type instead of a wrong value
 	Given       *bool        // gets whether the flag was given, if not nil
 	Not         string       // the cases that refuse the flag
 	Then        func() error // completes the options when all rows have filled their fields, or nil
@@ -125,11 +125,11 @@ const inDigits = "digits, such as 30"
 
 // Integer makes a row for a whole number within bounds.
 func Integer(r Row, field *int, least, most int) *Row {
-	return WholeIf(r, field, fmt.Sprintf("%d to %d", least, most), func(n int) bool { return within(n, least, most) })
+	return IntegerIf(r, field, fmt.Sprintf("%d to %d", least, most), func(n int) bool { return within(n, least, most) })
 }
 
-// WholeIf is like [Integer] for other numbers than those of a range. want says which.
-func WholeIf(r Row, field *int, want string, ok func(n int) bool) *Row {
+// IntegerIf is like [Integer] for other numbers than those of a range. want says which.
+func IntegerIf(r Row, field *int, want string, ok func(n int) bool) *Row {
 	parse := func(s string) (int, error) {
 		n, err := strconv.ParseInt(s, 0, strconv.IntSize)
 		return int(n), err
