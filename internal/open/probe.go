@@ -202,7 +202,7 @@ func (a *Opener) checkScores(ctx context.Context, run *probe.Runner, in Probe, s
 		return nil
 	}
 	known := run.Form() != ""
-	err := run.CheckScores(ctx, report, sample, in.Foreign)
+	err := run.CheckScores(ctx, report, sample, in.holds())
 	if err == nil {
 		keep()
 	}
@@ -211,12 +211,12 @@ func (a *Opener) checkScores(ctx context.Context, run *probe.Runner, in Probe, s
 
 // warned prints the form of scores if neither the graph nor the model card has it. It returns the refusal of err with its hints.
 func (in Probe) warned(a *Opener, run *probe.Runner, report *probe.Report, known bool, err error) error {
-	open := new(probe.Unclear)
+	fault := new(probe.Fault)
 	switch {
-	case errors.As(err, &open) && open.Open && in.Training:
+	case errors.As(err, &fault) && fault.Severity == probe.Question && in.Training:
 		return nil // the data to score may have labels
-	case errors.As(err, &open):
-		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
+	case errors.As(err, &fault):
+		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), fault.Hints()...)
 	case err != nil:
 		return badSize(err)
 	case report.Scores != nil && !known && report.Scores.By != "default":
@@ -254,7 +254,7 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 	}
 	how := probe.Inputs{
 		Preprocess: p,
-		Foreign:    in.Foreign,
+		Holds:      in.holds(),
 		Training:   in.Training,
 		Noted:      in.Target || in.Training && run.Recomputes(),
 		Run:        run,
@@ -262,10 +262,18 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}
-	if like, err := likeTarget(ctx, run, in, sample, how); like || err != nil {
-		return badSize(err)
+	if in.Adapted != nil {
+		how.Adapted = in.Adapted.Probe
 	}
 	return badSize(report.CheckInputs(ctx, sample, run.Fields(), how))
+}
+
+// holds returns what is known of the data.
+func (in Probe) holds() (p probe.Property) {
+	if in.Foreign {
+		p |= probe.Foreign
+	}
+	return p
 }
 
 // CheckForeign is like [Opener.CheckInputs], for data from another domain than that of the study. It is called after

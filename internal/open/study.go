@@ -234,7 +234,7 @@ func (l *Study) refuseMixed() error {
 	}
 	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { found, _ := r.Mismatch(); return found != "" })
 	for _, r := range b.Findings.Probe {
-		if off && r.Data == l.options.Validation && len(r.Wrong) > 0 {
+		if off && r.Data == l.options.Validation && len(r.Wrong()) > 0 {
 			return BadInput(fmt.Errorf("%s: is not what the network saw in training, and %s is not like it: temperatures would be "+
 				"fitted to %s with batch-norm statistics of other data, and hold for neither", b.Path, r.Data, r.Data),
 				setting.BNData.With("TRAINING")+" "+setting.Adapt.With(b.Path)+" adapts to data that differ, with the temperature of "+

@@ -90,7 +90,7 @@ func (b *BatchNorm) Wrong() (out []string) {
 		}
 	}
 	for _, r := range b.Probe {
-		for _, w := range r.Wrong {
+		for _, w := range r.Wrong() {
 			add(r.Data + ": " + w)
 		}
 	}

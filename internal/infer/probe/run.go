@@ -25,7 +25,16 @@ type Runner struct {
 	engine  *infer.Engine
 	session *infer.Session // nil until Open
 	few     bool           // a few examples left no doubt about the last scores
+	first   firstRun
 	model   infer.Model
+}
+
+// A firstRun is the first run over a sample. Several checks begin with it.
+type firstRun struct {
+	of     *Sample
+	idx    []int
+	count  int
+	scores []float32
 }
 
 // NewRunner returns a Runner of the last checkpoint of n. The caller closes it.
@@ -83,6 +92,10 @@ func (r *Runner) Batch(data dataset.Dataset) (int, error) {
 // many scores each example has, and the scores row by row, as the network gives them.
 // A network of a fixed batch size takes at most so many; a shorter batch is filled up.
 func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (count int, scores []float32, err error) {
+	s, _ := data.(*Sample)
+	if s != nil && r.first.of == s && slices.Equal(r.first.idx, idx) {
+		return r.first.count, r.first.scores, nil
+	}
 	if err := r.Open(ctx); err != nil {
 		return 0, nil, err
 	}
@@ -98,7 +111,11 @@ func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (coun
 	if r.Large() {
 		count, scores = r.positions(data, idx, layout, scores)
 	}
-	return count, scores[:count*len(idx)], nil
+	scores = scores[:count*len(idx)]
+	if s != nil && r.first.of != s {
+		r.first = firstRun{s, slices.Clone(idx), count, scores}
+	}
+	return count, scores, nil
 }
 
 // positions returns scores position by position. Short lists have NaN behind their last position, up to the longest list
@@ -132,9 +149,9 @@ func (r *Runner) positions(data dataset.Dataset, idx []int, l infer.Layout, scor
 	return longest * l.Count, out
 }
 
-// Raw runs the given number of examples from all over a sample, in batches of the command's own size. It returns the
+// Record runs the given number of examples from all over a sample, in batches of the command's own size. It returns the
 // scores, and the facts that the graph and the model card give about them.
-func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error) {
+func (r *Runner) Record(ctx context.Context, s *Sample, examples int) (*Record, error) {
 	ctx = tally.For(ctx, tally.Check("form of scores"))
 	size, err := r.Batch(s)
 	if err != nil {
@@ -157,8 +174,8 @@ func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error)
 }
 
 // facts returns what is known of scores before a run.
-func (r *Runner) facts(batch int) *Raw {
-	return &Raw{
+func (r *Runner) facts(batch int) *Record {
+	return &Record{
 		Task:             r.Posterior.Card.Task,
 		Batch:            batch,
 		OutputProperties: r.OutputProperties(),
@@ -168,7 +185,7 @@ func (r *Runner) facts(batch int) *Raw {
 }
 
 // rawPositions sets the scores of some positions of some examples, a row for each. Labels are left out.
-func (r *Runner) rawPositions(ctx context.Context, s *Sample, raw *Raw) error {
+func (r *Runner) rawPositions(ctx context.Context, s *Sample, raw *Record) error {
 	const examples, positions = 16, 256
 	raw.Labels, raw.Batch, raw.Count = target.Target{}, 1, max(1, r.Layout().Count)
 	for _, row := range s.spread(examples) {
@@ -192,9 +209,8 @@ type Report struct {
 	// Scores says what the scores were taken for; nil of a regression.
 	Scores   *Decision `json:"scores,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"` // each names the likely cause and the fix
-	// Wrong are those of the warnings that say that the inputs are not like those of training. Then no result holds. Files
-	// keep them among the warnings only.
-	Wrong []string `json:"-"`
+	// Found are the faults of the warnings. Files keep their words only.
+	Found []*Fault `json:"-"`
 	// Notes say by which rules names became numbers, and what was left out of the files.
 	Notes []string `json:"notes,omitempty"`
 	// Inputs are the moments of each input of the network.
@@ -214,28 +230,53 @@ func (r *Report) Name(d dataset.Dataset) {
 	r.Warnings = append(r.Warnings, doubts...)
 }
 
-// wrong adds a warning about inputs that are not like those of training.
-func (r *Report) wrong(what string) {
-	r.Warn(what)
-	r.Wrong = append(r.Wrong, what)
+// warn adds a warning.
+func (r *Report) warn(f *Fault) {
+	r.Warnings, r.Found = append(r.Warnings, f.String()), append(r.Found, f)
 }
 
-// Warn adds a warning.
-func (r *Report) Warn(what string) { r.Warnings = append(r.Warnings, what) }
+// Take goes through rows in their order. Those that fire are warnings, or end it.
+func (r *Report) Take(holds Property, rows ...Fault) error {
+	for i := range rows {
+		switch f := &rows[i]; {
+		case !f.Fires(holds):
+		case f.Severity <= Question:
+			return f
+		default:
+			r.warn(f)
+		}
+	}
+	return nil
+}
+
+// Wrong returns the warnings that say that the inputs are not like those of training. Then no result holds.
+func (r *Report) Wrong() (out []string) {
+	for _, f := range r.Found {
+		if f.Severity == Wrong {
+			out = append(out, f.String())
+		}
+	}
+	return out
+}
 
 // CheckScores decides what the scores of r's network are, and tells the network. Of a regression it checks the numbers. It
-// looks at [Few] examples first, and at the whole sample only if these leave a doubt. An [*Unclear] error says that nothing
-// decides, or that the model card is wrong.
-func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, foreign bool) error {
+// looks at [Few] examples first, and at the whole sample only if these leave a doubt. A [*Fault] is the error if nothing
+// decides, or if the model card is wrong.
+func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, holds Property) error {
 	for examples := Few; ; examples = s.Len() {
-		raw, err := r.Raw(ctx, s, examples)
+		raw, err := r.Record(ctx, s, examples)
 		if err != nil {
 			return err
 		}
 		if r.Scoreless() {
-			return finite(raw.Scores)
+			for _, v := range raw.Scores {
+				if v-v != 0 {
+					return fmt.Errorf("the network's output is not finite: %v", v)
+				}
+			}
+			return nil
 		}
-		raw.Foreign = foreign
+		raw.Holds = holds
 		found, sure, err := r.judge(raw)
 		if r.few = sure && examples == Few; sure || examples >= s.Len() {
 			return r.take(report, found, raw, err)
@@ -265,7 +306,7 @@ func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data datas
 }
 
 // judge says what scores are. sure says that more examples would show nothing else.
-func (r *Runner) judge(raw *Raw) (_ *Report, sure bool, err error) {
+func (r *Runner) judge(raw *Record) (_ *Report, sure bool, err error) {
 	found, dense := &Report{}, r.Large() // more positions would not run
 	if task.TraitsOf(raw.Task).Form {
 		found.Scores, err = raw.Decide()
@@ -284,8 +325,8 @@ func (r *Runner) judge(raw *Raw) (_ *Report, sure bool, err error) {
 }
 
 // take keeps what was found, and tells the network.
-func (r *Runner) take(report, found *Report, raw *Raw, err error) error {
-	report.Warnings = append(report.Warnings, found.Warnings...)
+func (r *Runner) take(report, found *Report, raw *Record, err error) error {
+	report.Warnings, report.Found = append(report.Warnings, found.Warnings...), append(report.Found, found.Found...)
 	if err != nil {
 		return err
 	}
