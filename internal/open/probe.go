@@ -40,8 +40,8 @@ type Probe struct {
 	Labelled bool
 	// Scored says that labels are not needed, and left out where they do not fit.
 	Scored bool
-	// Foreign says that the data is deliberately from another domain.
-	Foreign bool
+	// Holds are the properties of the data. A proof that silences rows of the tables of faults goes here.
+	Holds probe.Property
 	// SkipErrors says that examples may be unreadable.
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
@@ -151,7 +151,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *pro
 			return nil, BadInput(err)
 		}
 	}
-	if t := n.Known(); t != nil && !in.Training && !in.Foreign && !in.Scored && in.Data.Labels().Classes != nil {
+	if t := n.Known(); t != nil && !in.Training && in.Holds&probe.Foreign == 0 && !in.Scored && in.Data.Labels().Classes != nil {
 		if err := names.CheckCount(in.Data.ClassNames(), in.Path, t.About().Classes); err != nil {
 			return nil, BadInput(&DataError{err})
 		}
@@ -202,7 +202,7 @@ func (a *Opener) checkScores(ctx context.Context, run *probe.Runner, in Probe, s
 		return nil
 	}
 	known := run.Form() != ""
-	err := run.CheckScores(ctx, report, sample, in.holds())
+	err := run.CheckScores(ctx, report, sample, in.Holds)
 	if err == nil {
 		keep()
 	}
@@ -254,7 +254,7 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 	}
 	how := probe.Inputs{
 		Preprocess: p,
-		Holds:      in.holds(),
+		Holds:      in.Holds,
 		Training:   in.Training,
 		Noted:      in.Target || in.Training && run.Recomputes(),
 		Run:        run,
@@ -268,18 +268,10 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 	return badSize(report.CheckInputs(ctx, sample, run.Fields(), how))
 }
 
-// holds returns what is known of the data.
-func (in Probe) holds() (p probe.Property) {
-	if in.Foreign {
-		p |= probe.Foreign
-	}
-	return p
-}
-
 // CheckForeign is like [Opener.CheckInputs], for data from another domain than that of the study. It is called after
 // [Opener.CheckStudy]. Such data may differ from training.
 func (a *Opener) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
-	return a.checkAll(ctx, e, b, Probe{Data: data, Path: path, Foreign: true})
+	return a.checkAll(ctx, e, b, Probe{Data: data, Path: path, Holds: probe.Foreign})
 }
 
 // CheckStudy calls [Opener.CheckInputs] for a study: for training and validation data, if given, and for the data of the study's

@@ -41,33 +41,33 @@ func multiplied(factor, shift float64) moments.Change {
 // first one is named. Inputs of another domain silence those that only the content of pictures shows, and not the range of the values.
 func (p part) changes(s preprocess.Settings) (all []Fault) {
 	groups := max(1, p.sample.Groups()) // tokens have none
-	then := func(name, cause, fix string, changes ...moments.Change) *Fault {
+	then := func(name, fix string, changes ...moments.Change) *Fault {
 		c := moments.Change{}
 		for _, next := range changes {
 			c = c.Then(next, groups)
 		}
-		c.Name = cause
-		all = append(all, Fault{Name: name, Severity: Wrong, Cause: cause, Hint: fix, Undo: &c})
+		c.Name = name
+		all = append(all, Fault{Name: name, Cause: name, Hint: fix, Undo: &c})
 		return &all[len(all)-1]
 	}
 	if p.sample.Kind == moments.Tokens {
 		for _, by := range []float64{1, -1} {
-			then(fmt.Sprintf("token ids %+.0f", by), fmt.Sprintf("every token id is off by %+.0f, as with another numbering of special tokens",
-				by), tokenizer, multiplied(1, -by)).Unless = Foreign
+			then(fmt.Sprintf("every token id is off by %+.0f, as with another numbering of special tokens", by), tokenizer,
+				multiplied(1, -by)).Unless = Foreign
 		}
 		return all
 	}
 	apply, undo := p.normalise(s, false), p.normalise(s, true)
 	card := p.picture && (s.Mean != nil || s.Std != nil)
 	if card {
-		then("normalised twice", "the values were normalised twice", p.fixTwice(), undo)
-		then("not normalised", "the values were not normalised", p.fixRaw(s), apply)
-		then("0 to 255 normalised", "pixels from 0 to 255 were normalised as if they were from 0 to 1", fix255, undo,
+		then("the values were normalised twice", p.fixTwice(), undo)
+		then("the values were not normalised", p.fixRaw(s), apply)
+		then("pixels from 0 to 255 were normalised as if they were from 0 to 1", fix255, undo,
 			multiplied(1./255, 0), apply)
-		then("normalised three times", "the values were normalised three times", "save the array before it is normalised", undo, undo)
-		then("divided by 255 twice", "pixels were divided by 255 twice", fixTwice255, undo, multiplied(255, 0), apply)
-		then("0 to 255 not normalised", "pixels from 0 to 255 that were not normalised", fix255, multiplied(1./255, 0), apply)
-		then("scaled to [-1, 1]", "pixels were scaled to [-1, 1], and training had the mean and standard deviation of the model card",
+		then("the values were normalised three times", "save the array before it is normalised", undo, undo)
+		then("pixels were divided by 255 twice", fixTwice255, undo, multiplied(255, 0), apply)
+		then("pixels from 0 to 255 that were not normalised", fix255, multiplied(1./255, 0), apply)
+		then("pixels were scaled to [-1, 1], and training had the mean and standard deviation of the model card",
 			p.fixRaw(s), multiplied(0.5, 0.5), apply)
 	}
 	for _, name := range preprocess.Presets() {
@@ -77,18 +77,18 @@ func (p part) changes(s preprocess.Settings) (all []Fault) {
 		}
 		other, numbers := p.normalise(preset, true), "the mean and standard deviation of "+name
 		if card {
-			then("normalised by "+name, "the values were normalised with "+numbers, p.fixRaw(s), other, apply)
+			then("the values were normalised with "+numbers, p.fixRaw(s), other, apply)
 			continue
 		}
-		then("not normalised by "+name, "training normalised with "+numbers+", and these values are not normalised",
+		then("training normalised with "+numbers+", and these values are not normalised",
 			setting.Fit.With(setting.Preprocess.With(name)), p.normalise(preset, false))
-		then("normalised by "+name+" alone", "the values were normalised with "+numbers+", and training did not normalise",
+		then("the values were normalised with "+numbers+", and training did not normalise",
 			"save them before they are normalised", other)
 	}
-	then("255 times training", "the values are 255 times those of training", p.fixScale(true), multiplied(1./255, 0))
-	then("divided by 255", "the values were divided by 255, and training did not divide", p.fixScale(false), multiplied(255, 0))
+	then("the values are 255 times those of training", p.fixScale(true), multiplied(1./255, 0))
+	then("the values were divided by 255, and training did not divide", p.fixScale(false), multiplied(255, 0))
 	if p.picture {
-		then("inverted", "black and white are inverted", "invert the pictures: 255 - x for uint8, 1 - x for floats", undo,
+		then("black and white are inverted", "invert the pictures: 255 - x for uint8, 1 - x for floats", undo,
 			multiplied(-1, 1), apply).Unless = Foreign
 	}
 	if p.picture && groups == 3 {
@@ -98,9 +98,9 @@ func (p part) changes(s preprocess.Settings) (all []Fault) {
 		}
 		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: " +
 			setting.Fit.With(setting.Preprocess.With("channels="+order))
-		then("BGR", "the order of the channels is reversed (BGR in place of RGB)", fix, undo, swap, apply).Unless = Foreign
+		then("the order of the channels is reversed (BGR in place of RGB)", fix, undo, swap, apply).Unless = Foreign
 		if card {
-			then("BGR after normalising", "the order of the channels is reversed after they were normalised (BGR in place of RGB)", fix,
+			then("the order of the channels is reversed after they were normalised (BGR in place of RGB)", fix,
 				swap).Unless = Foreign
 		}
 	}

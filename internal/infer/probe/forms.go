@@ -49,21 +49,14 @@ func (r *Record) forms() []Fault {
 	if r.Proven {
 		not = text("the graph ends in an activation that gives %s, but the scores are not such: ", known)
 	}
-	// adds returns whether Σ f(score) is the same in all rows, and whether it is 1, and what it is.
-	adds := func(when bool, f func(float64) float64) (same, one bool, sum float64) {
-		if when {
-			same, sum = r.sums(rows, v, f)
-		}
-		return same, same && math.Abs(sum-1) <= r.tolerance(v), sum
-	}
 	many, positive, inside := v.distinct >= enough, v.low >= -task.Rounding, v.low >= -task.Rounding && v.high <= 1+task.Rounding
 	within := text("all scores lie in [%.3g, %.3g]", v.low, v.high)
-	same, one, sum := adds(positive && classes, itself)
+	same, one, sum := r.sums(positive && classes, rows, v, itself)
 	open := classes && !one
 	logs := open && v.high <= tinyAboveZero && v.distinct > 1 && known != task.Logits
-	_, base2, _ := adds(logs, math.Exp2)
-	_, base10, _ := adds(logs, func(x float64) float64 { return math.Pow(10, x) })
-	_, natural, exps := adds(open, math.Exp)
+	_, base2, _ := r.sums(logs, rows, v, math.Exp2)
+	_, base10, _ := r.sums(logs, rows, v, func(x float64) float64 { return math.Pow(10, x) })
+	_, natural, exps := r.sums(open, rows, v, math.Exp)
 	var told task.Form
 	scores, labels := r.labelled(rows)
 	if each && inside && known == "" {

@@ -75,16 +75,17 @@ func (r *Report) compare(ctx context.Context, s *Sample, all []part, how Inputs)
 		compared = compared || k >= 0 || f != nil
 		r.wrong(p, f)
 	}
-	if compared || how.Run == nil || !how.Run.Recomputes() && !how.Run.Posterior.Single() || how.Holds&Foreign != 0 || s.Len() < shifted {
+	if compared || how.Run == nil || !how.Run.Recomputes() && !how.Run.Posterior.Single() ||
+		how.Holds&Foreign != 0 || s.Len() < shifted {
 		return nil
 	}
 	return r.againstLayer(ctx, s, all, how)
 }
 
-// wrong takes a fault of an input into the report, or nil.
+// wrong takes a fault of an input into the report. It may be nil.
 func (r *Report) wrong(p part, f *Fault) {
 	if f != nil {
-		f.Cause = fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s", p.of(), f.Cause)
+		f.Severity, f.Cause = Wrong, fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s", p.of(), f.Cause)
 		f.Hint = "To fix it: " + f.Hint
 		r.warn(f)
 	}
@@ -243,12 +244,12 @@ func (p part) against(trained moments.Summary, how Inputs) []Fault {
 		cause, fix = p.columns(trained, e, how.From)
 	}
 	return slices.Concat(changes, []Fault{
-		{Name: "ids beyond training", Severity: Wrong, Unless: Foreign, When: ids && e.Beyond > 0.1, Cause: beyond, Hint: tokenizer},
-		{Name: "other frequent ids", Severity: Wrong, Unless: Foreign, When: ids, Cause: frequent, Hint: tokenizer},
-		{Name: "columns", Severity: Wrong, Unless: Foreign, When: cause != "", Cause: cause, Hint: fix},
-		{Name: "lower contrast", Severity: Wrong, Unless: Foreign, When: !ids && p.fainter(trained),
-			Cause: "pictures of lower contrast, " + otherData + evidence, Hint: compareBatch},
-		{Name: "other data", Severity: Wrong, Unless: Foreign, When: true, Cause: otherData + evidence, Hint: compareBatch},
+		{Name: "ids beyond training", Unless: Foreign, When: ids && e.Beyond > 0.1, Cause: beyond, Hint: tokenizer},
+		{Name: "other frequent ids", Unless: Foreign, When: ids, Cause: frequent, Hint: tokenizer},
+		{Name: "columns", Unless: Foreign, When: cause != "", Cause: cause, Hint: fix},
+		{Name: "lower contrast", Unless: Foreign, When: !ids && p.fainter(trained),
+			Cause: "pictures of lower contrast, " + otherData + evidence, Hint: compareBatch()},
+		{Name: "other data", Unless: Foreign, When: true, Cause: otherData + evidence, Hint: compareBatch()},
 	}, p.plausible(how))
 }
 
@@ -280,7 +281,9 @@ const insideShare = 0.98
 
 const otherData = "another data set, or data that was prepared in another way. "
 
-var compareBatch = "compare what the network receives, " + setting.Score.With(setting.SaveBatch.With("FILE.npy")) + ", with a batch of training"
+func compareBatch() string {
+	return "compare what the network receives, " + setting.Score.With(setting.SaveBatch.With("FILE.npy")) + ", with a batch of training"
+}
 
 const tokenizer = "make the ids with the tokenizer that training used"
 
@@ -406,9 +409,9 @@ func (p part) plausible(how Inputs) []Fault {
 		}
 		f.When, f.Cause = f.Unless == 0 && p.inside(c) >= insideShare && spread > 0.08, f.Cause+". "+all
 	}
-	return append(rows, Fault{Name: "no pixels", Severity: Wrong, When: share <= outside, // else bright pictures
+	return append(rows, Fault{Name: "no pixels", When: share <= outside, // else bright pictures
 		Cause: "values that are no pixels, or a wrong mean and standard deviation. " + all,
-		Hint: "say how pictures are normalised: " + setting.Preprocess.With(`"mean=M std=S"`) + ", or " + setting.Preprocess.With("FILE")})
+		Hint:  "say how pictures are normalised: " + setting.Preprocess.With(`"mean=M std=S"`) + ", or " + setting.Preprocess.With("FILE")})
 }
 
 func groupValue(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
@@ -484,17 +487,16 @@ func (r *Report) againstLayer(ctx context.Context, s *Sample, parts []part, how 
 		fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " +
 			setting.Fit.With(setting.Preprocess.With("NAME"))
 	}
-	holds := how.Holds
 	if how.Run.Posterior.Single() {
-		holds |= Frozen
+		how.Holds |= Frozen
 	}
 	r.wrong(of, First([]Fault{
-		{Name: "another spread at the first layer", Severity: Wrong, // the first convolution keeps a factor that all values have
+		{Name: "another spread at the first layer", // the first convolution keeps a factor that all values have
 			When: 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio,
 			Cause: fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s",
 				math.Exp(now.spread), all), Hint: fix},
-		{Name: "other data at the first layer", Severity: Wrong, Unless: Frozen, When: true, Cause: otherData + all, Hint: compareBatch},
-	}, holds))
+		{Name: "other data at the first layer", Unless: Frozen, When: true, Cause: otherData + all, Hint: compareBatch()},
+	}, how.Holds))
 	return nil
 }
 

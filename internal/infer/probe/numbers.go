@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -107,18 +108,15 @@ func (n *numbers) classes() string {
 		return ""
 	}
 	v := look(n.rows)
-	if same, sum := n.sums(n.rows, v, math.Exp); same && math.Abs(sum-1) <= n.tolerance(v) && v.high <= tinyAboveZero {
+	if _, one, _ := n.sums(v.high <= tinyAboveZero, n.rows, v, math.Exp); one {
 		return "exponentials of the scores"
 	}
-	same, sum := n.sums(n.rows, v, itself)
-	if !same || math.Abs(sum-1) > n.tolerance(v) || v.low < -task.Rounding {
-		return ""
-	}
+	_, one, _ := n.sums(v.low >= -task.Rounding, n.rows, v, itself)
 	shares := n.y.Len() > 0
 	for i := range n.y.Len() {
 		shares = shares && math.Abs(floats.Sum(n.y.At(i).Values)-1) < task.SumTolerance
 	}
-	if shares {
+	if shares || !one {
 		return ""
 	}
 	return "scores"
@@ -335,7 +333,7 @@ func (n *numbers) spread(k int) string {
 				continue // a wrong scale explains the residuals as well
 			}
 			if r > 1/fitting && r < fitting && nll < least {
-				best, least = alternative.String(), nll
+				best, least = cmp.Or(alternative.fix, byHead(alternative.head)), nll
 				if scale != u.Std*u.Std {
 					best += ", in the targets' units and not in the network's"
 				}
@@ -386,13 +384,6 @@ type spreading struct {
 
 // byHead names the setting that says what the second half of the scores holds.
 func byHead(h regression.VarianceHead) string { return setting.Targets.With("head=" + string(h)) }
-
-func (s spreading) String() string {
-	if s.fix != "" {
-		return s.fix
-	}
-	return byHead(s.head)
-}
 
 // variance returns the function from a score to a variance. It gives NaN for scores that the head refuses.
 func variance(h regression.VarianceHead) func(float64) float64 {

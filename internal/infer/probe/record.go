@@ -26,7 +26,9 @@ type Record struct {
 	// Proven says that Known comes from the graph.
 	Proven bool
 
-	rows [][]float32 // see usable
+	sample *Sample
+	idx    []int       // of the examples in the sample
+	rows   [][]float32 // see usable
 }
 
 // A Decision says whether scores are logits, probabilities or log-probabilities, and why.

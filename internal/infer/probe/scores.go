@@ -65,8 +65,12 @@ func (r *Record) tolerance(v values) float64 {
 	return fewTolerance
 }
 
-// sums returns the mean of Σ f(score) over the rows, and whether all rows have this sum up to rounding.
-func (r *Record) sums(rows [][]float32, v values, f func(float64) float64) (same bool, mean float64) {
+// sums returns the mean of Σ f(score) over the rows, whether all rows have this sum up to rounding, and whether it is 1 too. Unless
+// when is true it looks at nothing.
+func (r *Record) sums(when bool, rows [][]float32, v values, f func(float64) float64) (same, one bool, mean float64) {
+	if !when {
+		return false, false, 0
+	}
 	totals, worst := make([]float64, len(rows)), 0.0
 	for i, row := range rows {
 		totals[i] = total(row, f)
@@ -75,10 +79,8 @@ func (r *Record) sums(rows [][]float32, v values, f func(float64) float64) (same
 	for _, t := range totals {
 		worst = max(worst, math.Abs(t-mean))
 	}
-	if v.distinct > 1 && math.Sqrt(variance) > steady*spread(rows, f) {
-		return false, mean
-	}
-	return worst <= r.tolerance(v)*math.Abs(mean), mean
+	same = worst <= r.tolerance(v)*math.Abs(mean) && (v.distinct < 2 || math.Sqrt(variance) <= steady*spread(rows, f))
+	return same, same && math.Abs(mean-1) <= r.tolerance(v), mean
 }
 
 // total returns Σ f(score) of a row.
