@@ -34,7 +34,7 @@ const (
 	Warning                  // is kept with the results
 )
 
-// A Property of a network or its data is proven, or stated by the user. A [Record] and [Inputs] hold those that are known.
+// A Property of a network or its data is proven, or stated by the user. [NewRunner] finds those of a network.
 type Property int
 
 // Each is a bit.

@@ -487,16 +487,13 @@ func (r *Report) againstLayer(ctx context.Context, s *Sample, parts []part, how 
 		fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " +
 			setting.Fit.With(setting.Preprocess.With("NAME"))
 	}
-	if how.Run.Posterior.Single() {
-		how.Holds |= Frozen
-	}
 	r.wrong(of, First([]Fault{
 		{Name: "another spread at the first layer", // the first convolution keeps a factor that all values have
 			When: 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio,
 			Cause: fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s",
 				math.Exp(now.spread), all), Hint: fix},
 		{Name: "other data at the first layer", Unless: Frozen, When: true, Cause: otherData + all, Hint: compareBatch()},
-	}, how.Holds))
+	}, how.Holds|how.Run.holds))
 	return nil
 }
 
