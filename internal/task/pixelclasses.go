@@ -17,6 +17,7 @@ func (s *classSums) add(p position) error {
 	return nil
 }
 
+func (s *classSums) reset()                 { s.Reset() }
 func (s *classSums) merge(o positionSums)   { s.Merge(o.(*classSums).ClassSums) }
 func (s *classSums) brief() positionSums    { return &classSums{s.Brief()} }
 func (s *classSums) append(b []byte) []byte { return s.Append(b) }

@@ -28,6 +28,12 @@ func (s *labelSums) add(p position) error {
 	return nil
 }
 
+func (s *labelSums) reset() {
+	for _, each := range s.each {
+		each.Reset()
+	}
+}
+
 func (s *labelSums) merge(o positionSums) {
 	for k, each := range o.(*labelSums).each {
 		s.each[k].Merge(each)

@@ -31,6 +31,7 @@ func (s *numberSums) add(p position) error {
 	return nil
 }
 
+func (s *numberSums) reset()               { s.NumberSums = calibrate.NumberSums{} }
 func (s *numberSums) merge(o positionSums) { s.Merge(&o.(*numberSums).NumberSums) }
 
 func (s *numberSums) brief() positionSums {

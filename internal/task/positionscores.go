@@ -15,6 +15,7 @@ import (
 // positionSums is what the labelled positions of examples add to all metrics of a task.
 type positionSums interface {
 	add(position) error
+	reset()
 	merge(positionSums)
 	// brief returns what losses and intervals need of an example.
 	brief() positionSums
@@ -86,21 +87,22 @@ type positionReducer struct {
 	t     several
 	opts  EvaluateOptions
 	all   positionSums
+	one   positionSums   // of an example; its memory is reused
 	units []positionSums // the sums of each example, or of each group
 	group map[string]int // the unit of a group
 }
 
 func (t several) NewReducer(opts EvaluateOptions) Reducer {
-	return &positionReducer{t: t, opts: opts, all: t.newSums()}
+	return &positionReducer{t: t, opts: opts, all: t.newSums(), one: t.newSums()}
 }
 
 func (e *positionReducer) Add(outcome []float64, known target.Target, unit string) error {
-	one := e.t.newSums()
+	e.one.reset()
 	err := EachKnown(e.t, outcome, known, func(p int, row []float64, label target.Target) error {
-		return one.add(position{outcome: row, label: label, border: e.t.border(known, p)})
+		return e.one.add(position{outcome: row, label: label, border: e.t.border(known, p)})
 	})
 	if err == nil {
-		e.add(one, unit)
+		e.add(e.one, unit)
 	}
 	return err
 }
@@ -192,9 +194,9 @@ func (e *positionReducer) intervals() map[string]chance.Interval {
 		}
 		return out
 	}
-	none := e.t.newSums().brief()
+	sum := e.t.newSums()
 	found := chance.FigureBootstrap(len(e.units), func(rows []int) (values []float64) {
-		sum := none.brief()
+		sum.reset()
 		for _, i := range rows {
 			sum.merge(e.units[i])
 		}

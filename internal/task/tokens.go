@@ -57,6 +57,8 @@ func (s *tokenSums) unit(of *target.Text) *calibrate.TokenSums {
 	return s.units[k]
 }
 
+func (s *tokenSums) reset() { s.all, s.units = &calibrate.TokenSums{}, nil }
+
 func (s *tokenSums) merge(o positionSums) {
 	from := o.(*tokenSums)
 	s.all.Merge(from.all)
