@@ -267,8 +267,8 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 		return BadInput(err)
 	}
 	p, note, err := p.InUnits()
-	if wrong := (*preprocess.UnitsError)(nil); errors.As(err, &wrong) && g.Colours() {
-		return Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
+	if errors.As(err, new(*preprocess.UnitsError)) && g.Colours() {
+		return Usagef("", "%s: %w", setting.Preprocess, err)
 	}
 	if p.Reversed() {
 		s.Warnf("the mean %v is that of ImageNet as blue, green, red. Here it is red, green, blue, also with channels=bgr: turn mean "+

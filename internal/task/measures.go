@@ -27,7 +27,7 @@ type result struct {
 	decided   detect.Decisions           // decisions by the threshold
 	noise     func() chance.Interval     // the ECE of a calibrated model with the same confidences: see [calibrate.NewECENoise]
 	bins      int                        // of the ECE
-	diagram   []calibrate.ReliabilityBin // nil with MainOnly
+	diagram   []calibrate.ReliabilityBin // of confidences; nil where there are none, and for one position with MainOnly
 }
 
 // measure is a metric with its computation. Each stands once for examples of one position and of several.

@@ -217,12 +217,12 @@ func (e *positionReducer) Evaluation() *Evaluation {
 	r, out := e.all.found(), &Evaluation{Losses: e.Losses(), Parts: e.all.parts()}
 	r.bins, r.intervals = cmp.Or(e.opts.ECE.Bins, paper), e.intervals()
 	if c := e.all.confidences(); c != nil {
-		r.ECE, out.Reliability = c.ECE(r.bins), c.Reliability(r.bins)
+		r.ECE, r.diagram = c.ECE(r.bins), c.Reliability(r.bins)
 		if !e.opts.MainOnly {
 			r.SmoothECE = c.SmoothECE()
 		}
 	}
-	out.Scores = r.scores(e.all.measures(), e.opts.MainOnly)
+	out.Scores, out.Reliability = r.scores(e.all.measures(), e.opts.MainOnly), r.diagram
 	if n := len(e.units); e.opts.NoLosses && e.group != nil && n < fewUnits {
 		out.Warnings = append(out.Warnings, fmt.Errorf("there are only %d groups: intervals from so few are rough, and too narrow", n))
 	}
