@@ -41,7 +41,7 @@ func newLabels(s OutputSpec) (Task, bool, error) {
 
 func (t labels) CheckLabel(label target.Target) error {
 	if label.Width != t.Count {
-		return fmt.Errorf("truth about %d labels, want %d", label.Width, t.Count)
+		return fmt.Errorf("%d labels, want %d", label.Width, t.Count)
 	}
 	return target.Labels.Check(label.Values)
 }
