@@ -25,6 +25,7 @@ type Study struct {
 	baseline.Inputs
 	Validation dataset.Dataset // nil if there is none
 	BatchNorm  *BatchNorm
+	Measured   string // numbers of the user's own evaluation, with those of the last checkpoint, or ""
 
 	options StudyOptions
 	source  *Source // of External
@@ -217,7 +218,15 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag
 	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
-	err := a.ChooseSampleSize(ctx, l.options.Runtime, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
+	var err error
+	in := Measured{Network: l.Runs[0].Network, Data: data.Data, Path: data.Path, Train: l.BatchNorm.Training}
+	if folders := l.options.Checkpoints; len(folders) > 0 {
+		in.Folder = folders[0]
+	}
+	if l.Measured, err = l.options.Expect.Expect(ctx, a, *run, in); err != nil {
+		return err
+	}
+	err = a.ChooseSampleSize(ctx, l.options.Runtime, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if err != nil {
 		return err
