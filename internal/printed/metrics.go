@@ -3,7 +3,9 @@ package printed
 import (
 	"fmt"
 	"math"
+	"slices"
 
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -35,7 +37,7 @@ var metrics = []metric{
 	{"nll nll_loss negative_log_likelihood logloss log_loss", false, (*figures).nll},
 	{"brier brier_score", false, func(f *figures) []reading {
 		one := f.value("brier")
-		return append(one, scaled(one, 2, "summed over both classes")...)
+		return slices.Concat(one, scaled(one, 0.5, "half of it"), scaled(one, 2, "summed over both classes"))
 	}},
 	{"ece expected_calibration_error", false, func(f *figures) []reading {
 		return append(f.value("ece"), f.named("ece_equal_width_15", "in 15 bins of equal width")...)
@@ -70,10 +72,11 @@ type figures struct {
 	subset    float64   // share of the examples whose labels are all right
 	examples  int
 	positions int
+	noiseless bool // a regression that predicts means alone, and has no likelihood
 }
 
 func (f *figures) named(key, words string) []reading {
-	if !f.Has(key) {
+	if !f.Has(key) || f.noiseless && key != "rmse" && key != "mae" {
 		return nil
 	}
 	v := f.Value(key)
@@ -228,6 +231,7 @@ type plainly struct {
 	first     int // takes as many examples, or all if 0
 
 	evaluator                     *task.Evaluator
+	noiseless                     bool
 	examples, positions, terms    int
 	uniform, rights, both, labels float64
 }
@@ -261,7 +265,22 @@ func (c *plainly) add(t task.Task, outcome []float64, label target.Target) error
 	if err != nil {
 		return err
 	}
+	if of, ok := t.(task.Targeted); ok && task.Missing(t) != nil {
+		c.noiseless = true
+		outcome = noisy(of, outcome)
+	}
 	return c.evaluator.Add(outcome, label)
+}
+
+// noisy gives means a variance. It changes no error of a mean.
+func noisy(t task.Targeted, outcome []float64) []float64 {
+	var all []regression.Moments
+	for k := range task.Targets(t) {
+		m := t.Moments(outcome, k)
+		m.Aleatoric = 1
+		all = append(all, m)
+	}
+	return t.FromMoments(all)
 }
 
 // count counts the right ones of several labels.
@@ -291,6 +310,7 @@ func (c *plainly) figures() *figures {
 		subset:     c.both / float64(c.positions),
 		examples:   c.examples,
 		positions:  c.positions,
+		noiseless:  c.noiseless,
 	}
 	if t := c.of.Network.Posterior.Card.Targets; t != nil {
 		f.std = t.Std

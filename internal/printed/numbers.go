@@ -61,8 +61,8 @@ func Parse(s string) (*Numbers, error) {
 }
 
 func (x *Numbers) add(name, text string) error {
-	key := plain(name)
-	if slices.Contains(counts, key) {
+	at, isCount := find(name)
+	if isCount {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
 			return fmt.Errorf("%s=%s: want a number of examples", name, text)
@@ -70,7 +70,6 @@ func (x *Numbers) add(name, text string) error {
 		x.Examples = n
 		return nil
 	}
-	at := slices.IndexFunc(metrics, func(m metric) bool { return slices.Contains(strings.Fields(m.names), key) })
 	if at < 0 {
 		return fmt.Errorf("%s: want one of %s", name, strings.Join(known(), ", "))
 	}
@@ -82,20 +81,24 @@ func (x *Numbers) add(name, text string) error {
 	return nil
 }
 
-// plain returns a name without what frameworks put around it, such as val_ and the part before a slash.
-func plain(name string) string {
+// find returns the place of a metric, or −1. A name may have what frameworks put around it, such as val_ and a part before a slash.
+func find(name string) (metric int, isCount bool) {
 	name = strings.ToLower(name[strings.LastIndex(name, "/")+1:])
 	name = strings.TrimSuffix(strings.NewReplacer("@", "", "-", "_", ".", "_").Replace(name), "_epoch")
 	for {
-		before := name
-		for _, p := range prefixes {
-			if cut, ok := strings.CutPrefix(name, p); ok && name != "mean_iou" {
-				name = cut
+		for i, m := range metrics {
+			if slices.Contains(strings.Fields(m.names), name) {
+				return i, false
 			}
 		}
-		if name == before {
-			return name
+		if slices.Contains(counts, name) {
+			return -1, true
 		}
+		at := slices.IndexFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+		if at < 0 {
+			return -1, false
+		}
+		name = name[len(prefixes[at]):]
 	}
 }
 
