@@ -98,7 +98,7 @@ func (s *search) classes(ctx context.Context) (*Cause, error) {
 	if err := s.again(ctx, s.last, p); err != nil {
 		return nil, err
 	}
-	if _, equal := s.says(p.figures()); !equal {
+	if s.distance(p.readings(), s.base) > 1 {
 		return nil, nil
 	}
 	return &Cause{fmt.Sprintf("other order of classes: the examples with the label %s are class %d of the network", s.label(at), order[at]),
@@ -118,8 +118,6 @@ type confusion struct {
 	classes int
 	counts  []int // label × prediction
 }
-
-func (c *confusion) figures() *figures { return nil }
 
 func (c *confusion) add(t task.Task, outcome []float64, label target.Target) error {
 	return task.EachKnown(t, outcome, label, func(_ int, row []float64, one target.Target) error {
@@ -173,10 +171,10 @@ var smoothings = []float64{0.1, 0.05, 0.2, 0.01, 0.02, 0.15, 0.25, 0.3, 0.4, 0.5
 // arithmetic tries what follows from the outcomes of the last checkpoint: fewer examples, means over batches, smoothed labels.
 func (s *search) arithmetic(ctx context.Context) (*Cause, error) {
 	n := s.base.examples
-	var all []counter
+	var all []trial
 	var words []string
 	var hints []string
-	try := func(c counter, hint, format string, args ...any) {
+	try := func(c trial, hint, format string, args ...any) {
 		all, words, hints = append(all, c), append(words, fmt.Sprintf(format, args...)), append(hints, hint)
 	}
 	const same = "give the same examples to both"
@@ -204,19 +202,21 @@ func (s *search) arithmetic(ctx context.Context) (*Cause, error) {
 				"label smoothing of %g in the loss", e)
 		}
 	}
-	if err := s.again(ctx, s.last, all...); err != nil {
+	var counters []counter
+	for _, c := range all {
+		counters = append(counters, c)
+	}
+	if err := s.again(ctx, s.last, counters...); err != nil {
 		return nil, err
 	}
+	var found *Cause
+	nearest := 1.0
 	for i, c := range all {
-		if f := c.figures(); f != nil {
-			if _, equal := s.says(f); equal {
-				return &Cause{words[i], []string{hints[i]}}, nil
-			}
-		} else if c.(*batches).agrees() {
-			return &Cause{words[i], []string{hints[i]}}, nil
+		if d := s.distance(c.readings(), s.base); d < nearest {
+			found, nearest = &Cause{words[i], []string{hints[i]}}, d
 		}
 	}
-	return nil, nil
+	return found, nil
 }
 
 // batches makes means over batches.
@@ -225,11 +225,8 @@ type batches struct {
 	size  int
 	batch *plainly
 	count int
-	sums  [][]float64 // by number and reading
-	last  *figures
+	sums  [][]reading // by number
 }
-
-func (b *batches) figures() *figures { return nil }
 
 func (b *batches) add(t task.Task, outcome []float64, label target.Target) error {
 	if b.batch == nil {
@@ -243,49 +240,44 @@ func (b *batches) add(t task.Task, outcome []float64, label target.Target) error
 }
 
 func (b *batches) end() {
-	b.last, b.batch = b.batch.figures(), nil
+	all := b.batch.readings()
+	b.batch = nil
 	b.count++
-	for i := range b.of.List {
-		all := b.of.List[i].metric.of(b.last)
-		if b.count == 1 {
-			b.sums = append(b.sums, make([]float64, len(all)))
-		}
-		for k := range b.sums[i] {
-			v := math.NaN()
-			if k < len(all) {
-				v = all[k].value
+	if b.count == 1 {
+		b.sums = all
+		return
+	}
+	for i, sums := range b.sums {
+		for k := range sums {
+			if k < len(all[i]) {
+				sums[k].value += all[i][k].value
+			} else { // such as of a batch without one of two classes
+				sums[k].value = math.NaN()
 			}
-			b.sums[i][k] += v
 		}
 	}
 }
 
-func (b *batches) agrees() bool {
+func (b *batches) readings() [][]reading {
 	if b.batch != nil {
 		b.end()
 	}
-	all := *b.last
-	all.examples, all.positions = math.MaxInt32, math.MaxInt32 // batches are told apart by their digits alone
-	for i := range b.of.List {
-		x := &b.of.List[i]
-		if !slices.ContainsFunc(b.sums[i], func(sum float64) bool {
-			return math.Abs(sum/float64(b.count)-x.value) <= x.half+all.slack(x)
-		}) {
-			return false
+	for _, sums := range b.sums {
+		for k := range sums {
+			sums[k].value /= float64(b.count)
 		}
 	}
-	return true
+	return b.sums
 }
 
-// gives reports whether a network gives all numbers.
-func (s *search) gives(ctx context.Context, run infer.Run, m infer.Model) (equal bool, f *figures, err error) {
+// gives returns what a network gives, and whether all numbers agree with it.
+func (s *search) gives(ctx context.Context, run infer.Run, m infer.Model) (equal bool, all [][]reading, err error) {
 	p := &plainly{of: s.Check}
 	if err := s.pass(ctx, run, m, false, p); err != nil {
 		return false, nil, err
 	}
-	f = p.figures()
-	_, equal = s.says(f)
-	return equal, f, nil
+	all = p.readings()
+	return s.distance(all, s.base) <= 1, all, nil
 }
 
 // mostOthers bounds the passes over the data for other weights.
@@ -359,16 +351,17 @@ func (s *search) half(ctx context.Context) (*Cause, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, f, err := s.gives(ctx, s.Run, m)
+		_, all, err := s.gives(ctx, s.Run, m)
 		if ctx.Err() != nil || err != nil {
 			return nil, ctx.Err()
 		}
 		explains := true
 		for i := range s.List {
 			x := &s.List[i]
-			ours, _ := s.base.agrees(x)
-			changed := math.Abs(x.metric.of(f)[0].value - x.metric.of(s.base)[0].value)
-			explains = explains && math.Abs(ours.value-x.value) <= x.half+s.base.slack(x)+times*changed
+			ours := x.metric.of(s.base)
+			changed := math.Abs(all[i][0].value - ours[0].value)
+			_, distance := agrees(x, ours, s.base.slack(x)+times*changed)
+			explains = explains && distance <= 1
 		}
 		if explains {
 			return &Cause{fmt.Sprintf("half precision: weights in %s change these numbers by as much", kind.name),

@@ -189,18 +189,16 @@ func (f *figures) errors(key, words string, of func(v float64) float64) []readin
 	return all
 }
 
-// agrees returns the reading that agrees with a number, or the usual one.
-func (f *figures) agrees(x *Number) (r reading, ok bool) {
-	all := x.metric.of(f)
-	for _, r := range all {
-		if math.Abs(r.value-x.value) <= x.half+f.slack(x) {
-			return r, true
+// agrees returns the reading that is nearest to a number, and its distance in units of what may differ: up to 1 they agree.
+func agrees(x *Number, all []reading, slack float64) (r reading, distance float64) {
+	r, distance = reading{value: math.NaN()}, math.Inf(1)
+	for i, one := range all {
+		d := math.Abs(one.value-x.value) / (x.half + slack)
+		if i == 0 || d <= 1 && d < distance { // otherwise the usual definition
+			r, distance = one, d
 		}
 	}
-	if len(all) == 0 {
-		return reading{value: math.NaN()}, false
-	}
-	return all[0], false
+	return r, distance
 }
 
 // Of float32, the order of sums changes a mean by far less than this. TensorFloat-32 changes it by less, too.
@@ -217,10 +215,15 @@ func (f *figures) slack(x *Number) float64 {
 	return 2 / float64(f.examples)
 }
 
-// A counter takes examples one at a time, and gives the figures of all numbers.
+// A counter takes examples one at a time.
 type counter interface {
 	add(t task.Task, outcome []float64, label target.Target) error
-	figures() *figures
+}
+
+// A trial has readings for each number.
+type trial interface {
+	counter
+	readings() [][]reading
 }
 
 // plainly evaluates examples. Changes of the labels are made before.
@@ -318,18 +321,35 @@ func (c *plainly) figures() *figures {
 	return f
 }
 
+func (c *plainly) readings() (all [][]reading) {
+	f := c.figures()
+	for i := range c.of.List {
+		all = append(all, c.of.List[i].metric.of(f))
+	}
+	return all
+}
+
+// distance returns the largest distance of a number from its readings: see [agrees]. slack is that of the examples as they are.
+func (x *Numbers) distance(all [][]reading, base *figures) (largest float64) {
+	for i := range x.List {
+		_, d := agrees(&x.List[i], all[i], base.slack(&x.List[i]))
+		largest = max(largest, d)
+	}
+	return largest
+}
+
 // says lists numbers with what the network gives for them.
 func (x *Numbers) says(f *figures) (text []string, equal bool) {
 	equal = true
 	for i := range x.List {
 		one := &x.List[i]
-		r, ok := f.agrees(one)
-		equal = equal && ok
+		r, distance := agrees(one, one.metric.of(f), f.slack(one))
 		line := fmt.Sprintf("%s %s", one.Name, one.shown(r.value))
 		if r.words != "" {
 			line += " (" + r.words + ")"
 		}
-		if !ok {
+		if distance > 1 {
+			equal = false
 			line += fmt.Sprintf(", and you have %s", one.typed())
 		}
 		text = append(text, line)
