@@ -413,7 +413,7 @@ func (o *exportOptions) exportCheckpoint(out *modelOutput) error {
 	if err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
-	notes, warnings := source.Remarks()
+	notes, warnings := source.Remarks(false)
 	for _, note := range notes {
 		o.Logf("%s", note)
 	}

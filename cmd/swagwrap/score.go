@@ -268,7 +268,7 @@ func (o *scoreOptions) scoreAll(ctx context.Context) error {
 	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
-	if _, err := job.expect.Expect(ctx, job.Opener, infer.Run{Engine: job.engine}, open.Measured{
+	if _, _, err := job.expect.Expect(ctx, job.Opener, infer.Run{Engine: job.engine}, open.Measured{
 		Network: job.Networks[0],
 		Data:    job.Data,
 		Path:    open.Shortened(job.data),

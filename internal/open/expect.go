@@ -32,13 +32,14 @@ type Measured struct {
 	Train   batchnorm.Training // for the statistics of SWA. Without data they are those of the last checkpoint.
 }
 
-// Expect runs the last checkpoint over the data, and holds its figures against the numbers. It returns them in words, or "".
-func (o ExpectOptions) Expect(ctx context.Context, a *Opener, run infer.Run, in Measured) (string, error) {
+// Expect runs the last checkpoint over the data, and holds its figures against the numbers. It returns them in words, and whether they
+// are equal.
+func (o ExpectOptions) Expect(ctx context.Context, a *Opener, run infer.Run, in Measured) (text string, equal bool, err error) {
 	if o.Numbers == nil {
-		return "", nil
+		return "", false, nil
 	}
 	if in.Data.Labels().None() {
-		return "", BadInput(fmt.Errorf("%s: %s: %w", in.Path, setting.Expect, printed.ErrUnlabelled),
+		return "", false, BadInput(fmt.Errorf("%s: %s: %w", in.Path, setting.Expect, printed.ErrUnlabelled),
 			setting.Labels.With("FILE")+" gives the labels, or leave out "+setting.Expect.String())
 	}
 	bar := a.Progress(ctx, "expect", int64(in.Data.Len()))
@@ -47,14 +48,14 @@ func (o ExpectOptions) Expect(ctx context.Context, a *Opener, run infer.Run, in 
 	found, err := c.Do(ctx)
 	bar.Done()
 	if wrong, ok := errors.AsType[*printed.MetricError](err); ok {
-		return "", Usagef("this task has: "+strings.Join(wrong.Has, ", "), "%s %w", setting.Expect, wrong)
+		return "", false, Usagef("this task has: "+strings.Join(wrong.Has, ", "), "%s %w", setting.Expect, wrong)
 	}
 	if err != nil {
-		return "", BadInput(err)
+		return "", false, BadInput(err)
 	}
 	if found.Equal {
 		a.Logf("%s: the last checkpoint gives what your evaluation printed: %v", in.Path, found)
-		return found.String(), nil
+		return found.String(), true, nil
 	}
 	wrong := fmt.Errorf("%s: the last checkpoint does not give what your evaluation printed: %v", in.Path, found)
 	hints := []string{"no cause found among the usual ones (" + setting.Line("help parity") + ")"}
@@ -62,10 +63,10 @@ func (o ExpectOptions) Expect(ctx context.Context, a *Opener, run infer.Run, in 
 		hints = append([]string{"cause found: " + c.Words}, c.Hints...)
 	}
 	if !o.Warn {
-		return "", BadInput(wrong, append(hints, setting.ExpectOnly.With("warn")+" goes on")...)
+		return "", false, BadInput(wrong, append(hints, setting.ExpectOnly.With("warn")+" goes on")...)
 	}
 	a.Warnf("%v. %s", wrong, strings.ToUpper(hints[0][:1])+hints[0][1:])
-	return "differ: " + found.String(), nil
+	return "differ: " + found.String(), false, nil
 }
 
 // others are other weights of the network: averages of the posterior, and its other checkpoints from the last to the first.

@@ -210,11 +210,22 @@ func (s *search) arithmetic(ctx context.Context) (*Cause, error) {
 		return nil, err
 	}
 	var found *Cause
-	nearest := 1.0
+	var others []string // of other kinds, which few digits do not tell apart
+	nearest, at := 1.0, -1
 	for i, c := range all {
-		if d := s.distance(c.readings(), s.base); d < nearest {
-			found, nearest = &Cause{words[i], []string{hints[i]}}, d
+		switch d := s.distance(c.readings(), s.base); {
+		case d > 1:
+		case at < 0 || d < nearest:
+			if at >= 0 && hints[at] != hints[i] {
+				others = append(others, words[at])
+			}
+			found, nearest, at = &Cause{words[i], []string{hints[i]}}, d, i
+		case hints[at] != hints[i] && len(others) == 0:
+			others = append(others, words[i])
 		}
+	}
+	if len(others) > 0 {
+		found.Hints = append(found.Hints, "as well: "+others[len(others)-1]+". More digits tell them apart")
 	}
 	return found, nil
 }

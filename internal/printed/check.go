@@ -1,6 +1,7 @@
 package printed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type Check struct {
 	kept    []float64 // outcomes of the last checkpoint, or nil if they do not fit into memory
 	task    task.Task
 	further bool
+	most    int // bounds kept; 0 for mostKept
 }
 
 // Other is other weights of the network.
@@ -123,7 +125,7 @@ func (c *Check) pass(ctx context.Context, run infer.Run, m infer.Model, keep boo
 	n := 0
 	return baseline.Stream(ctx, run, []infer.Model{m}, c.Data, infer.Options{}, func(t task.Task, i int, a task.Average) error {
 		c.task = t
-		if keep && n == 0 && c.Data.Len()*t.About().Width > mostKept {
+		if keep && n == 0 && c.Data.Len()*t.About().Width > cmp.Or(c.most, mostKept) {
 			keep = false
 		}
 		n++

@@ -329,10 +329,16 @@ func (c *plainly) readings() (all [][]reading) {
 	return all
 }
 
-// distance returns the largest distance of a number from its readings: see [agrees]. slack is that of the examples as they are.
+// distance returns the largest distance of a number from its readings: see [agrees]. A share alone is explained by an equal number of
+// right ones only: many changes come near it.
 func (x *Numbers) distance(all [][]reading, base *figures) (largest float64) {
+	shares := !slices.ContainsFunc(x.List, func(one Number) bool { return !one.metric.share })
 	for i := range x.List {
-		_, d := agrees(&x.List[i], all[i], base.slack(&x.List[i]))
+		slack := base.slack(&x.List[i])
+		if shares {
+			slack = 0.5 / float64(max(base.positions, base.examples))
+		}
+		_, d := agrees(&x.List[i], all[i], slack)
 		largest = max(largest, d)
 	}
 	return largest
