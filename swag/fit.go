@@ -101,6 +101,9 @@ type Parity struct {
 	Made string `json:"made,omitempty"`
 }
 
+// Proves reports whether every checkpoint has outputs of the training framework, and the graph gives them.
+func (p *Parity) Proves() bool { return p != nil && p.Off == "" && p.Held > 0 && p.Held == p.Of }
+
 // String says it in words.
 func (p *Parity) String() string {
 	switch {
