@@ -46,6 +46,8 @@ type Probe struct {
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
+	// Held, if not nil, gets the warnings about the data, which are not printed.
+	Held *[]string
 	// Looks, if not nil, gets the checks of scores, which are not done at once. Each waits for the first batch of its network's run.
 	Looks *Looks
 }
@@ -109,7 +111,11 @@ func (a *Opener) checkInputs(ctx context.Context, e *infer.Engine, runners *prob
 		if err != nil {
 			return nil, err
 		}
-		warned.warn(a, in.Path, r.Warnings)
+		if in.Held != nil {
+			*in.Held = append(*in.Held, r.Warnings...)
+		} else {
+			warned.warn(a, in.Path, r.Warnings)
+		}
 		reports = append(reports, r)
 	}
 	return reports, nil
@@ -219,7 +225,7 @@ func (in Probe) warned(a *Opener, run *probe.Runner, report *probe.Report, known
 		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), fault.Hints()...)
 	case err != nil:
 		return badSize(err)
-	case report.Scores != nil && !known && report.Scores.By != "default":
+	case report.Scores != nil && !known && report.Scores.By != "default" && in.Held == nil:
 		a.Logf("%s: %v (%s)", run.Posterior.Path, report.Scores, setting.Scores)
 	}
 	return nil
