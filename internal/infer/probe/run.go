@@ -243,10 +243,8 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, hol
 			return err
 		}
 		if r.Scoreless() {
-			for _, v := range rec.Scores {
-				if v-v != 0 {
-					return fmt.Errorf("the network's output is not finite: %v", v)
-				}
+			if k := slices.IndexFunc(rec.Scores, infinite); k >= 0 {
+				return fmt.Errorf("the network's output is not finite: %v", rec.Scores[k])
 			}
 			return nil
 		}
