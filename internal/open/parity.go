@@ -51,7 +51,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 		return nil
 	}
 	h := &held{FitInputs: s, of: of, set: set, file: f, last: set.Models[len(set.Models)-1]}
-	rt, _, err := s.chosenRuntime(s.Computes())
+	rt, _, err := s.chosenRuntime(s.Computes)
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
 		s.Warnf("%s: parity not checked, since no ONNX Runtime is here: %v", path, err)
 		return nil
