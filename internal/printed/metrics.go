@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -268,22 +267,11 @@ func (c *plainly) add(t task.Task, outcome []float64, label target.Target) error
 	if err != nil {
 		return err
 	}
-	if of, ok := t.(task.Targeted); ok && task.Missing(t) != nil {
+	if task.Missing(t) != nil {
 		c.noiseless = true
-		outcome = noisy(of, outcome)
+		outcome = task.UnitNoise(t, outcome)
 	}
 	return c.evaluator.Add(outcome, label)
-}
-
-// noisy gives means a variance. It changes no error of a mean.
-func noisy(t task.Targeted, outcome []float64) []float64 {
-	var all []regression.Moments
-	for k := range task.Targets(t) {
-		m := t.Moments(outcome, k)
-		m.Aleatoric = 1
-		all = append(all, m)
-	}
-	return t.FromMoments(all)
 }
 
 // count counts the right ones of several labels.
