@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -264,9 +265,10 @@ func (l *Study) refuseMixed() error {
 	if l.Validation == nil || b.Data == nil {
 		return nil
 	}
-	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { found, _ := r.Mismatch(); return found != "" })
+	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { return r.Mismatch() != nil })
+	wrong := func(f *probe.Fault) bool { return f.Severity == probe.Wrong }
 	for _, r := range b.Findings.Probe {
-		if off && r.Data == l.options.Validation && len(r.Wrong) > 0 {
+		if off && r.Data == l.options.Validation && slices.ContainsFunc(r.Found, wrong) {
 			return BadInput(fmt.Errorf("%s: is not what the network saw in training, and %s is not like it: temperatures would be "+
 				"fitted to %s with batch-norm statistics of other data, and hold for neither", b.Path, r.Data, r.Data),
 				setting.BNData.With("TRAINING")+" "+setting.Adapt.With(b.Path)+" adapts to data that differ, with the temperature of "+
