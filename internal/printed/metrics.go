@@ -269,7 +269,7 @@ func (c *plainly) add(t task.Task, outcome []float64, label target.Target) error
 	}
 	if task.Missing(t) != nil {
 		c.noiseless = true
-		outcome = task.UnitNoise(t, outcome)
+		outcome = t.Apply(nil, task.UnitNoise(label.Width), outcome) // errors of means do not depend on it
 	}
 	return c.evaluator.Add(outcome, label)
 }

@@ -79,21 +79,3 @@ func fitNoise(known target.Target, fit func(y []float64, k int) (variance float6
 	}
 	return out, nil
 }
-
-// UnitNoise returns an outcome of means alone with a variance of 1, in the network's units. It changes no error of a mean.
-func UnitNoise(t Task, outcome []float64) []float64 {
-	of, ok := OnePosition(t).(regressionTask)
-	if !ok {
-		return outcome
-	}
-	stride, out := of.width(), slices.Clone(outcome)
-	if Large(t) {
-		stride++
-	}
-	for at := 0; at+of.width() <= len(out); at += stride {
-		for k := range of.targets {
-			out[at+perTarget*k+2] = 1
-		}
-	}
-	return out
-}
