@@ -220,7 +220,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"exits":     exits,
 		"head":      head,
 		"next":      next,
-		"numbers":   numbersOf,
+		"numbers":   ofPyTorch,
 		"plausible": plausible,
 		"posterior": ofPosterior,
 		"printed":   printed,
@@ -378,9 +378,9 @@ func printed(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strings.Join(text, " "))
 }
 
-// numbersOf POSTERIOR NUMBERS.json DATA holds the last checkpoint against numbers of PyTorch. The file has part of the cause of each, ""
+// numbers POSTERIOR NUMBERS.json DATA holds the last checkpoint against numbers of PyTorch. The file has part of the cause of each, ""
 // for right ones, and "?" if none is found.
-func numbersOf(ts *testscript.TestScript, neg bool, args []string) {
+func ofPyTorch(ts *testscript.TestScript, neg bool, args []string) {
 	var all map[string][2]string
 	if err := json.Unmarshal([]byte(ts.ReadFile(args[1])), &all); err != nil || neg || len(all) == 0 {
 		ts.Fatalf("%v", err)

@@ -31,6 +31,8 @@ func TestParse(t *testing.T) {
 		{"eval_sparse_categorical_accuracy = 0.9531, eval_loss = 1.5e-3", "eval_sparse_categorical_accuracy 0.9531 5e-05; eval_loss 0.0015 5e-05"},
 		{"average_precision=0.5 mean_iou=0.61", "average_precision 0.5 0.05; mean_iou 0.61 0.005"},
 		{"rmse=12", "rmse 12 0.5"},
+		{"{'eval_loss': 0.2011, 'eval_accuracy': 0.953}", "eval_loss 0.2011 5e-05; eval_accuracy 0.953 0.0005"},
+		{"val_loss: 0.8882 - val_sparse_categorical_accuracy: 0.7333", "val_loss 0.8882 5e-05; val_sparse_categorical_accuracy 0.7333 5e-05"},
 		{"accuracy=0.95x", `"0.95x"`},
 		{"accuracy=nan", `"nan"`},
 		{"accuracy=-0.5", "want a share"},
