@@ -387,13 +387,13 @@ func ofPyTorch(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for name, of := range all {
 		err := ts.Exec("swagwrap", "compare", "--methods", "sgd", "--bn", "keep", "--expect", of[0], args[0], args[2])
-		said := strings.Join(strings.Fields(ts.ReadFile("stderr")), " ")
+		got := strings.Join(strings.Fields(ts.ReadFile("stderr")), " ")
 		want := map[string]string{"": "gives what your evaluation printed", "?": "no cause found"}[of[1]]
 		if want == "" {
 			want = of[1]
 		}
-		if (err == nil) != (of[1] == "") || !strings.Contains(said, want) {
-			ts.Fatalf("%s: %s: %v: %s, want %s", name, of[0], err, said, want)
+		if (err == nil) != (of[1] == "") || !strings.Contains(got, want) {
+			ts.Fatalf("%s: %s: %v: %s, want %s", name, of[0], err, got, want)
 		}
 	}
 }

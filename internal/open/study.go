@@ -223,7 +223,7 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag
 	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
-	err := a.expect(ctx, l, *run, data)
+	err := l.expect(ctx, a, *run, data)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag
 
 // expect holds the last checkpoint against the numbers of the user's own evaluation. If they agree, they prove how the data is read and
 // what the scores are, and checks of these warn of nothing.
-func (a *Opener) expect(ctx context.Context, l *Study, run infer.Run, data Probe) (err error) {
+func (l *Study) expect(ctx context.Context, a *Opener, run infer.Run, data Probe) (err error) {
 	in := Measured{Network: l.Runs[0].Network, Data: data.Data, Path: data.Path, Train: l.BatchNorm.Training}
 	if folders := l.options.Checkpoints; len(folders) > 0 {
 		in.Folder = folders[0]

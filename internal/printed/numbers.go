@@ -39,7 +39,7 @@ type Numbers struct {
 var (
 	pair     = regexp.MustCompile(`([^\s,;:=]+)\s*[:=]\s*([^\s,;:=]+)`)
 	between  = regexp.MustCompile(`^[\s,;]*$`)
-	around   = strings.NewReplacer(" - ", "  ", " | ", "  ", "{", " ", "}", " ", "'", "", `"`, "") // as Keras, tqdm and dicts of Python print
+	around   = strings.NewReplacer(" - ", "  ", " | ", "  ", "{", " ", "}", " ", "'", "", `"`, "") // Keras, tqdm and dicts of Python
 	prefixes = []string{"val_", "valid_", "validation_", "test_", "eval_", "mean_", "avg_", "average_"}
 	counts   = []string{"n", "examples", "samples", "size", "num_examples", "num_samples", "count", "total"}
 )
