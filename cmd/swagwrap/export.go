@@ -303,9 +303,8 @@ func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, engine
 	if err != nil {
 		return console.BadInput(err)
 	}
-	defer m.Close()
 	s, why, err := of.Outputs(ctx, engine.Runtime(), m)
-	if err != nil {
+	if err = errors.Join(err, m.Close()); err != nil { // it must not be open when it is written
 		return err
 	}
 	if why != nil {

@@ -192,7 +192,7 @@ func (o OutputsOf) seen(in *reference.StoredInput) bool {
 }
 
 // VerifyModel runs an exported model on the examples that its metadata have, and compares its outputs.
-func VerifyModel(ctx context.Context, a *Opener, rt *ort.Runtime, path string) error {
+func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) error {
 	m, err := onnxio.Open(path)
 	if err != nil {
 		return WrongKind(err, path, kind.Model)
@@ -207,6 +207,10 @@ func VerifyModel(ctx context.Context, a *Opener, rt *ort.Runtime, path string) e
 	s, err := reference.ParseStored(js)
 	if err != nil {
 		return BadInput(fmt.Errorf("%s: metadata %q: %w", path, ensemble.KeyReference, err))
+	}
+	rt, _, err := a.chosenRuntime(o)
+	if err != nil {
+		return err
 	}
 	d, err := s.Verify(ctx, rt, m)
 	if err != nil {
