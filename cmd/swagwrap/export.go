@@ -285,7 +285,8 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 }
 
 // addOutputs runs the complete model at a path, and appends what it gives to its metadata.
-func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, path string, engine *infer.Engine, of open.OutputsOf) (err error) {
+func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, path string, engine *infer.Engine,
+	of open.OutputsOf) (err error) {
 	if engine == nil {
 		engine, err = o.Engine(o.runtime)
 	}

@@ -213,7 +213,7 @@ func (s *search) arithmetic(ctx context.Context) (*Cause, error) {
 		return nil, err
 	}
 	var found *Cause
-	var others []string // of other kinds, which few digits do not tell apart
+	var others []string // of other kinds, which few digits do not distinguish
 	nearest, at := 1.0, -1
 	for i, c := range all {
 		switch d := s.distance(c.readings(), s.base); {
