@@ -420,6 +420,7 @@ func (s *Search) scoreOrder(context.Context) (string, []string) {
 	if moved < 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("the scores are in another order: number %d of the reference outputs is number %d of the graph", moved, places[moved]),
+	return fmt.Sprintf("the scores are in another order: number %d of the reference outputs is number %d of the graph", moved,
+			places[moved]),
 		[]string{"export the network that the outputs are of"}
 }
