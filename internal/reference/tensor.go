@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -96,6 +97,9 @@ func readTensor(data []byte) (a numpy.Array, err error) {
 	return a, nil
 }
 
+// ErrInputType is the error for a graph that is not run here, such as one of bfloat16.
+var ErrInputType = errors.New("inputs of this type are not run here")
+
 // tensorOf returns an array as an input of the graph. Its numbers must be those of the graph's type.
 func tensorOf(v onnxio.Value, a numpy.Array) (ort.Tensor, error) {
 	t := ort.Tensor{Name: v.Name}
@@ -135,6 +139,8 @@ func tensorOf(v onnxio.Value, a numpy.Array) (ort.Tensor, error) {
 			v, _ := a.Int64(i)
 			t.Raw = append(t.Raw, binary.LittleEndian.AppendUint64(nil, uint64(v))[:ort.RawSize(dtype)]...)
 		}
+	case !strings.HasPrefix(dtype, "float") && !slices.Contains([]string{"int64", "uint8"}, dtype) && ort.RawSize(dtype) == 0:
+		return t, fmt.Errorf("%w: the graph's input %q has type %s", ErrInputType, v.Name, dtype)
 	default:
 		return t, fmt.Errorf("type %s, want %s as the graph's input %q has", a.Type.Name, dtype, v.Name)
 	}
