@@ -3,8 +3,6 @@ package arch
 import (
 	"bytes"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,7 +112,7 @@ func figuresOf(t *testing.T, folder, test string) (figures []int, ok bool) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		file, err := parse(path)
 		if err != nil {
 			t.Fatal(err)
 		}
