@@ -158,8 +158,9 @@ func runInScript(ts *testscript.TestScript, args []string) (code int) {
 	return result.Code
 }
 
-// ownProcess are words of commands that concern their process: which ONNX Runtime it loads, and its files 0, 1 and 2.
-var ownProcess = regexp.MustCompile(`^(doctor|setup|--ort-lib.*|--provider.*|.*/dev/.*|.*/proc/.*)$`)
+// ownProcess are words of commands that concern their process: which ONNX Runtime it loads, and its files 0, 1 and 2. TMPDIR may be in
+// /dev/shm.
+var ownProcess = regexp.MustCompile(`^(doctor|setup|--ort-lib.*|--provider.*|.*/dev/([^s]|s[^h]).*|.*/proc/.*)$`)
 
 // startsAlone reports whether a command needs a process of its own.
 func (r *scriptRunner) startsAlone(ts *testscript.TestScript, args []string) bool {
