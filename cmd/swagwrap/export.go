@@ -303,8 +303,8 @@ func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, engine
 	if err != nil {
 		return console.BadInput(err)
 	}
-	defer m.Close()
 	s, why, err := of.Outputs(ctx, engine.Runtime(), m)
+	m.Close() // what is appended does not change a file that is read
 	if err != nil {
 		return err
 	}

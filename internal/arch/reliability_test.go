@@ -88,8 +88,8 @@ func TestMakefile(t *testing.T) {
 		}
 		source, err := os.ReadFile(path)
 		folder := "./" + filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../../"))
-		if called := bytes.Contains(source, []byte("promise.Figure(")); called && folder != "./internal/arch" && !slices.Contains(nightly, folder) {
-			t.Errorf("%s calls promise.Figure: its package is not in FIGURES", path)
+		if called := bytes.Contains(source, []byte("reliability.Figure(")); called && folder != "./internal/arch" && !slices.Contains(nightly, folder) {
+			t.Errorf("%s calls reliability.Figure: its package is not in FIGURES", path)
 		}
 		tests.Write(source)
 		return err
