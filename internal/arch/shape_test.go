@@ -3,7 +3,6 @@ package arch
 import (
 	"cmp"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
@@ -22,14 +21,9 @@ func eachFile(t *testing.T, folders []string, f func(path string, at func(token.
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
-			source, err := fs.ReadFile(root, path)
-			if err != nil {
-				return err
-			}
-			set := token.NewFileSet()
-			file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)
+			file, err := parse("../../" + path)
 			if err == nil {
-				f(path, func(p token.Pos) int { return set.Position(p).Line }, file)
+				f(path, func(p token.Pos) int { return positions.Position(p).Line }, file)
 			}
 			return err
 		})
