@@ -457,8 +457,8 @@ func (c candidate) normalised(rounding float64) (s Settings, ok bool) {
 	}
 	for _, within := range []float64{0, rounding * largest} { // bit for bit, or what rounding explains
 		for _, short := range shorts {
-			for digits := range most + 1 {
-				for _, way := range scales {
+			for _, way := range scales {
+				for digits := range most + 1 {
 					s := c.Settings
 					for i, slope := range slopes {
 						scale, mean, std := way(slope, bases[i])
@@ -492,28 +492,32 @@ func (s Settings) plain() Settings {
 	return s
 }
 
-// Agreed returns what all settings have in common. one reports whether they are the same, except for what makes no difference where
-// nothing was cropped or resized.
-func Agreed(fits []Fit) (s Settings, one bool) {
-	s, one = fits[0].Settings, true
-	for _, f := range fits[1:] {
+// Agreed returns what all settings have in common. another is one that differs from the first, or nil. Ways to round that give the
+// same tensors count as one: the usual ones are taken.
+func Agreed(fits []Fit) (s Settings, another *Fit) {
+	s = fits[0].Settings
+	for i, f := range fits {
 		a, b := s.Image, f.Image
+		s.Image.CropRoundsDown = a.CropRoundsDown && b.CropRoundsDown
+		s.Image.Tensor = a.Tensor && b.Tensor
 		a.CropRoundsDown, a.Tensor = b.CropRoundsDown, b.Tensor
-		switch {
-		case a == b: // the usual way is without both
-			s.Image.CropRoundsDown = s.Image.CropRoundsDown && f.Image.CropRoundsDown
-			s.Image.Tensor = s.Image.Tensor && f.Image.Tensor
-		default:
-			s.Image, one = Transform{}, false
+		image, turn := a == b, s.Orientation == f.Orientation
+		values := s.Channels == f.Channels && s.Layout == f.Layout && s.Scale == f.Scale && slices.Equal(s.Mean, f.Mean) &&
+			slices.Equal(s.Std, f.Std)
+		if !image {
+			s.Image = Transform{}
 		}
-		if s.Orientation != f.Orientation {
-			s.Orientation, one = "", false
+		if !turn {
+			s.Orientation = ""
 		}
-		if s.Channels != f.Channels || s.Layout != f.Layout || !slices.Equal(s.Mean, f.Mean) || !slices.Equal(s.Std, f.Std) || s.Scale != f.Scale {
-			s.Channels, s.Layout, s.Scale, s.Mean, s.Std, one = "", "", 0, nil, nil, false
+		if !values {
+			s.Channels, s.Layout, s.Scale, s.Mean, s.Std = "", "", 0, nil, nil
+		}
+		if another == nil && !(image && turn && values) {
+			another = &fits[i]
 		}
 	}
-	return s, one
+	return s, another
 }
 
 // gives reports whether the settings give the values, up to a difference.
