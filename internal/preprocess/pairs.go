@@ -542,7 +542,7 @@ func (c candidate) gives(s Settings, within float64) bool {
 // Compare makes tensors from the pictures.
 func (p *Pairs) Compare(s Settings) (f Fit, err error) {
 	f = Fit{Settings: s, Bits: true}
-	if im := &f.Image; im.CropMode == Center && (im.ResizeSize[0] < im.InputSize[0] || im.ResizeSize[1] < im.InputSize[1]) {
+	if im := &f.Image; im.CropMode == Center && im.ResizeSize != [2]int{} && (im.ResizeSize[0] < im.InputSize[0] || im.ResizeSize[1] < im.InputSize[1]) {
 		im.CropPct, im.ResizeSize = shrinking(im.InputSize[0], im.ResizeSize[0]), [2]int{} // with a border
 	}
 	if s, err = f.Resolve(p.Shape); err != nil {
