@@ -103,6 +103,9 @@ type Parity struct {
 	Loader string `json:"loader,omitempty"`
 }
 
+// Proves reports whether every checkpoint has outputs of the training framework, and the graph gives them.
+func (p *Parity) Proves() bool { return p != nil && p.Off == "" && p.Held > 0 && p.Held == p.Of }
+
 // String says it in words.
 func (p *Parity) String() string {
 	switch {

@@ -102,7 +102,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	if err := s.refuseSpread(); err != nil {
 		return nil, err
 	}
-	_, warnings := s.source.Remarks()
+	_, warnings := s.source.Remarks(s.Card.Parity.Proves())
 	s.warn(warnings)
 	if recipe := s.source.Template.Recipe(); recipe != nil {
 		if s.Template, err = json.Marshal(recipe); err != nil {
@@ -142,7 +142,7 @@ func (s *FitInputs) open(ctx context.Context, of *Ordered, opts *swag.FitOptions
 		return err
 	}
 	s.models = append(s.models, models...)
-	notes, _ := s.source.Remarks()
+	notes, _ := s.source.Remarks(false)
 	for _, note := range notes {
 		s.Logf("%s", note)
 	}
@@ -283,8 +283,8 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 		return BadInput(err)
 	}
 	p, note, err := p.InUnits()
-	if wrong := (*preprocess.UnitsError)(nil); errors.As(err, &wrong) && g.Colours() {
-		return Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
+	if errors.As(err, new(*preprocess.UnitsError)) && g.Colours() {
+		return Usagef("", "%s: %w", setting.Preprocess, err)
 	}
 	if p.Reversed() {
 		s.Warnf("the mean %v is that of ImageNet as blue, green, red. Here it is red, green, blue, also with channels=bgr: turn mean "+
@@ -378,7 +378,7 @@ func (s *FitInputs) refuseSpread() error {
 
 // vectors sets the weights and statistics of the models. graph, if not nil, is the graph of the network.
 func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err error) {
-	if set.ByPlace {
+	if set.ByPlace && !s.Card.Parity.Proves() {
 		s.Logf("tensors have other names in other files, and were matched by their place in the graph")
 	}
 	in, err := set.Input(s.Checkpoints)
