@@ -252,7 +252,7 @@ func (a *Opener) expect(ctx context.Context, l *Study, run infer.Run, data Probe
 	}
 	for _, r := range l.BatchNorm.Findings.Probe {
 		if r.Data == data.Path {
-			r.Warnings, r.Wrong = nil, nil
+			r.Warnings, r.Found = nil, nil
 		}
 	}
 	return nil
