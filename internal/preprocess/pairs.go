@@ -88,6 +88,10 @@ func (p *Pairs) Search() (all []Fit, nearest Fit, err error) {
 			nearest = f
 		}
 	}
+	if math.IsInf(nearest.Levels, 1) {
+		return nil, nearest, fmt.Errorf("%d raw examples and tensors of shape %d prove nothing: want pictures of several colours",
+			len(p.Files), p.Shape)
+	}
 	return all, nearest, nil
 }
 
@@ -328,7 +332,8 @@ func (p *Pairs) windows(layout string, i int) (all []image.Rectangle) {
 }
 
 // inWindows returns the largest difference in windows, in levels, for the best normalisation of each.
-func (p *Pairs) inWindows(s Settings, i int, places []image.Rectangle, part func(n int) (picture.Picture, error)) (worst float64, err error) {
+func (p *Pairs) inWindows(s Settings, i int, places []image.Rectangle, part func(n int) (picture.Picture, error)) (float64, error) {
+	worst := 0.0
 	for n, r := range places {
 		part, err := part(n)
 		if err != nil {
@@ -542,7 +547,8 @@ func (c candidate) gives(s Settings, within float64) bool {
 // Compare makes tensors from the pictures.
 func (p *Pairs) Compare(s Settings) (f Fit, err error) {
 	f = Fit{Settings: s, Bits: true}
-	if im := &f.Image; im.CropMode == Center && im.ResizeSize != [2]int{} && (im.ResizeSize[0] < im.InputSize[0] || im.ResizeSize[1] < im.InputSize[1]) {
+	im := &f.Image
+	if to, size := im.ResizeSize, im.InputSize; im.CropMode == Center && to != [2]int{} && (to[0] < size[0] || to[1] < size[1]) {
 		im.CropPct, im.ResizeSize = shrinking(im.InputSize[0], im.ResizeSize[0]), [2]int{} // with a border
 	}
 	if s, err = f.Resolve(p.Shape); err != nil {
