@@ -32,8 +32,10 @@ type Fit struct {
 // Limits of the search. Larger pictures prove no more.
 const (
 	maxPairPixels = 1 << 25
-	mostAlike     = 64 // candidates that are compared with whole pictures
-	windowSide    = 8  // of the parts of a tensor that are compared with all candidates
+	mostAlike     = 32  // candidates that are compared with whole pictures
+	mostNear      = 4   // of them if none makes the tensors
+	mostAbove     = 320 // the network's size
+	windowSide    = 8   // of the parts of a tensor that are compared with all candidates
 	windowCount   = 3
 )
 
@@ -175,7 +177,7 @@ func transforms(h, w int) (all []Transform) {
 		}
 	}
 	// Programs resize to between 3/4 and twice the size that the network takes.
-	for short := max(1, 3*h/4); short <= 2*h; short++ {
+	for short := max(1, 3*h/4); short <= min(2*h, h+mostAbove); short++ {
 		own := [2]int{short, int(float64(w) / shrinking(h, short))}
 		add(Center, own)
 		if short >= h {
@@ -291,7 +293,7 @@ func (p *Pairs) narrow(from []candidate, i int) (alike []candidate, err error) {
 	case -1:
 		return alike, nil
 	case 0:
-		n = min(len(alike), mostAlike)
+		n = min(len(alike), mostNear)
 	}
 	return alike[:n], nil
 }
