@@ -109,6 +109,13 @@ func tensorOf(v onnxio.Value, a numpy.Array) (ort.Tensor, error) {
 	n := len(a.Data) / a.Type.Size
 	dtype := ort.DType(v.ElemType)
 	whole := a.Type.Kind != 'f'
+	if size := ort.RawSize(dtype); whole && size > 0 && size < 8 || dtype == "uint8" {
+		for i := range n {
+			if e, ok := a.Int64(i); ok && (e < -1<<(8*max(1, size)-1) || e >= 1<<(8*max(1, size))) {
+				return t, fmt.Errorf("element %d is %d, want %s as the graph's input %q has", i, e, dtype, v.Name)
+			}
+		}
+	}
 	switch {
 	case dtype == "float32":
 		t.F32 = make([]float32, n)
