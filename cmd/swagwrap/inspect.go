@@ -58,10 +58,10 @@ type inspectOptions struct {
 // inspect prints without a check for failed writes, because [console.Stdout] remembers the first one.
 func (o *inspectOptions) inspect(ctx context.Context) error {
 	template := o.source.Template != ""
-	if done, err := describe.Files(ctx, o.Env, describe.Options{JSON: o.json, Template: template}, o.files); done || err != nil {
+	if done, err := describe.Files(ctx, o.Env, describe.Options{JSON: o.json, Template: open.Graph(o.source.Template)}, o.files); done || err != nil {
 		return err
 	}
-	paths, err := o.Models(o.files, template)
+	paths, err := o.Models(o.files, open.Graph(o.source.Template))
 	if err != nil {
 		return err
 	}

@@ -73,6 +73,7 @@ func (s *FitInputs) Close() {
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others.
 func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *swag.FitOptions) (*FitInputs, error) {
+	o.Source = of.Source
 	s, done := &FitInputs{Opener: a, options: o, moments: of.moments}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes

@@ -99,7 +99,7 @@ func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 	for _, e := range items {
 		name, _ := e.key.(text)
 		t, ok := sd.byName[string(name)]
-		if !ok || isStatistic(string(name)) {
+		if !ok || IsStatistic(string(name)) {
 			continue
 		}
 		n, _ := e.value.(*node)
@@ -115,8 +115,8 @@ func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 	return same > 0
 }
 
-// isStatistic reports whether PyTorch's batch norm has a statistic of this name.
-func isStatistic(name string) bool {
+// IsStatistic reports whether PyTorch's batch norm has a statistic of this name.
+func IsStatistic(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return last == "running_mean" || last == "running_var" || last == "num_batches_tracked"
 }

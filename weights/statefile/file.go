@@ -335,7 +335,7 @@ func (f *File) nothing() error {
 	for _, g := range f.Ignored[:min(len(f.Ignored), most)] {
 		found = append(found, fmt.Sprintf("%q (%s)", shorten(g.Name), g.Why))
 	}
-	what := "holds no state_dict"
+	what := holdsNothing
 	if len(found) > 0 {
 		what += ", but " + strings.Join(found, ", ")
 	}

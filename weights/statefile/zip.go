@@ -46,6 +46,7 @@ func (f *File) readPickle(path string, data []byte, open func([]byte, *budget) (
 	if f.dicts, err = r.search("", c.root, 0); err != nil {
 		return err
 	}
+	f.nameLists()
 	f.markAverages(c.root, r)
 	f.refuseParts(c.root)
 	f.Ignored = leftOver(c.root, f.dicts)
