@@ -193,7 +193,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	if of.Others = inTheirFolders(Graph(of.Source.Template), of.Paths); of.Source.Template != "" {
 		of.Others = append(of.Others, r.others...)
 	}
-	if err := a.chooseKey(of, o.Extend != ""); err != nil {
+	if err := of.chooseKey(a, o.Extend != ""); err != nil {
 		of.Close()
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 }
 
 // chooseKey finds the key of the weights that SGD moved, if the checkpoints hold several networks and the user named none.
-func (a *Opener) chooseKey(of *Ordered, extends bool) error {
+func (of *Ordered) chooseKey(a *Opener, extends bool) error {
 	if of.Source.StateDict.Set || of.Source.Template == "" || extends {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -201,16 +202,13 @@ func few(names []string) string {
 // String says what was found, for the user whose folder has no checkpoints.
 func (f *Folder) String() string {
 	const most = 8
-	endings := map[string]int{}
+	suffixes := map[string]int{}
 	for _, path := range f.Others {
-		endings[strings.ToLower(filepath.Ext(path))]++
+		suffixes[strings.ToLower(filepath.Ext(path))]++
 	}
 	var parts []string
-	for ending, n := range endings {
-		if ending == "" {
-			ending = "no ending"
-		}
-		parts = append(parts, fmt.Sprintf("%d with %s", n, ending))
+	for suffix, n := range suffixes {
+		parts = append(parts, fmt.Sprintf("%d %s", n, cmp.Or(suffix, "without a suffix")))
 	}
 	slices.Sort(parts)
 	if more := len(parts) - most; more > 0 {

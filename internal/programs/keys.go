@@ -25,6 +25,7 @@ type Key struct {
 	Name    string
 	Content Content
 	Why     string
+	Of      string  // the key of the very same weights, or ""
 	Moves   float64 // root mean square of a weight's step between two files, or 0 if there is one file
 }
 
@@ -56,12 +57,12 @@ func Keys(files []*statefile.File) (keys []Key, iterate string) {
 	marked(keys, networks)
 	named(keys, networks)
 	for _, k := range keys {
-		if k.Content != Iterate {
+		if k.Content != Iterate || k.Of != "" {
 			continue
 		}
 		for _, o := range keys {
 			a, b := networks[k.Name][0], networks[o.Name][0]
-			if o.Name != k.Name && (o.Content != Average || !a.SameNetwork(b) || k.Moves > 0 && o.Moves >= k.Moves) {
+			if o.Name != k.Name && o.Of != k.Name && (o.Content != Average || !a.SameNetwork(b) || k.Moves > 0 && o.Moves >= k.Moves) {
 				return keys, ""
 			}
 		}
@@ -82,11 +83,22 @@ func networkKeys(f *statefile.File) (keys []string) {
 	for _, sd := range f.StateDicts() {
 		if parts := sd.NetworkKeys(); len(parts) > 0 && sd.Key != "" {
 			keys = append(keys, parts...)
-		} else if sd.MeanKey() == "" {
-			keys = append(keys, sd.Key)
+		} else if sd.MeanKey() == "" && len(sd.Tensors) > 0 {
+			keys = append(keys, behind(f, sd))
 		}
 	}
 	return keys
+}
+
+// behind returns the key of a state_dict, with the beginning of its names if the rest of them are those of another network of the file.
+func behind(f *statefile.File, sd *statefile.StateDict) string {
+	part, _, ok := strings.Cut(sd.Tensors[0].Name, ".")
+	key := sd.Key + "/" + part
+	if inner, err := f.StateDict(key); ok && sd.Key != "" && err == nil && len(inner.Tensors) == len(sd.Tensors) &&
+		slices.ContainsFunc(f.StateDicts(), func(o *statefile.StateDict) bool { return o.SameNetwork(inner) && !o.SameNetwork(sd) }) {
+		return key
+	}
+	return sd.Key
 }
 
 // moves returns the root mean square of the steps between the files, of at most sample weights of each tensor.
@@ -137,7 +149,7 @@ func named(keys []Key, networks map[string][]*statefile.StateDict) {
 		case AverageWords.MatchString(last) || averages.Word(last) != "" || AverageWords.MatchString(keys[i].Name) && twin < 0:
 			keys[i].Content, keys[i].Why = Average, "by its name"
 		case twin >= 0:
-			keys[i].Content, keys[i].Why = Average, fmt.Sprintf("the same weights as %q", keys[twin].Name)
+			keys[i].Of = keys[twin].Name
 		case !marks:
 			open = append(open, i)
 		}
@@ -152,6 +164,11 @@ func named(keys []Key, networks map[string][]*statefile.StateDict) {
 	}
 	if len(open) == 1 {
 		keys[open[0]].Content, keys[open[0]].Why = Iterate, "the others are averages"
+	}
+	for i, k := range keys {
+		if of := slices.IndexFunc(keys, func(o Key) bool { return o.Name == k.Of }); of >= 0 {
+			keys[i].Content, keys[i].Why = keys[of].Content, fmt.Sprintf("the same weights as %q", k.Of)
+		}
 	}
 }
 
