@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -99,11 +100,17 @@ func Find(g FindOptions) *Found {
 		known = classFolders(path)
 		f.found(fmt.Sprintf("%d classes: the folders in %s", known, path), &f.ClassNames, path)
 	}
-	if g.Task == "" && g.ClassNames == "" {
+	of := &Ordered{Paths: r.paths, Source: SourceOptions{Template: g.Template}, opened: r.opened}
+	near := of.nearby(g.Checkpoints)
+	names, _ := classesNear(near)
+	if known == 0 && network.Layout().Count == len(names) {
+		known = len(names) // fit reads them
+	}
+	if g.Task == "" && g.ClassNames == "" && !(known > 1 && known == len(names)) {
 		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() {
-		f.preprocessing(g, network, folders)
+		f.preprocessing(g, network, folders, near)
 	}
 	return f
 }
@@ -263,7 +270,7 @@ func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
 }
 
 // preprocessing finds the preprocessing of pictures in a configuration, or in what the network saw in training.
-func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string) {
+func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string, near *programs.Run) {
 	opts := dataset.Options{
 		Shape:      network.Input.Shape[1:],
 		Fields:     network.Fields(),
@@ -274,9 +281,16 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 		return // nothing is preprocessed
 	}
 	for _, name := range []string{"preprocessor_config.json", "config.json"} {
-		path := first(folders, name)
-		if _, err := preprocess.ReadFile(path); path != "" && err == nil {
-			f.found("the preprocessing: "+path, &f.Preprocess, path)
+		for _, path := range []string{first(folders, name), near.Find(name)} {
+			if _, err := preprocess.ReadFile(path); path != "" && err == nil {
+				f.found("the preprocessing: "+path, &f.Preprocess, path)
+				return
+			}
+		}
+	}
+	if words, from := near.Preprocess(); words != "" {
+		if _, err := (preprocess.Settings{}).With(words); err == nil {
+			f.found(fmt.Sprintf("the preprocessing %q: %s of %s", words, from, near.Program.Name), &f.Preprocess, words)
 			return
 		}
 	}

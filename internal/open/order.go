@@ -29,6 +29,7 @@ type Ordered struct {
 	opened  map[string]*statefile.File
 	moments map[string]string // the stored steps or epochs, by path, if they differ
 	named   bool              // the order is that of the names
+	near    *programs.Run     // what lies near them
 }
 
 // Close closes the files that no fit took.
@@ -197,7 +198,35 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 		of.Close()
 		return nil, err
 	}
+	of.near = of.nearby(o.Checkpoints)
+	if measured := of.near.Measured(); measured != "" {
+		a.Logf("%s", measured)
+	}
 	return of, nil
+}
+
+// nearby returns what lies near the checkpoints that the arguments hold.
+func (o *Ordered) nearby(args []string) *programs.Run {
+	var metadata map[string]string
+	if m, err := onnxio.Peek(cmp.Or(Graph(o.Source.Template), o.last())); err == nil {
+		metadata = m.Metadata
+		m.Close()
+	}
+	top := o.last()
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err == nil && info.IsDir() {
+			top = arg
+		}
+	}
+	return programs.Near(o.Paths, top, o.open(o.last()), metadata)
+}
+
+// last returns the path of the last checkpoint, or "".
+func (o *Ordered) last() string {
+	if len(o.Paths) == 0 {
+		return ""
+	}
+	return o.Paths[len(o.Paths)-1]
 }
 
 // chooseKey finds the key of the weights that SGD moved, if the checkpoints hold several networks and the user named none.

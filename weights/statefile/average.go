@@ -215,6 +215,9 @@ func plain(v any, left *int) (any, bool) {
 		return nil, false
 	}
 	all := func(items []any) (any, bool) {
+		if len(items) > *left {
+			return nil, false
+		}
 		out := make([]any, len(items))
 		for i, item := range items {
 			var ok bool

@@ -53,6 +53,7 @@ func (f *File) readPickle(path string, data []byte, open func([]byte, *budget) (
 	f.Epoch = progress(c.root, epochKeys)
 	f.Step = progress(c.root, stepKeys)
 	f.Timm = timmModel(c.root)
+	f.Values = plainValues(c.root)
 	return nil
 }
 

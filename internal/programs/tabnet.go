@@ -1,0 +1,7 @@
+package programs
+
+// pytorch_tabnet saves a zip of its settings and network.pt, which package statefile reads.
+var _ = register(Program{
+	Name: "pytorch_tabnet",
+	Keys: []string{"model_params.json"},
+})
