@@ -287,8 +287,11 @@ func (s *FitInputs) findAverages(set *checkpoints.Set, first int) (found []avera
 		}
 	}
 	for _, i := range s.smoother(values, first) {
+		const shorter = "it is of the same moment as another file, and its weights move in shorter steps"
 		if why[i].why == "" {
-			why[i] = average{at: i, why: "it is of the same moment as another file, and its weights move in shorter steps"}
+			why[i] = average{at: i, why: shorter}
+		} else if !why[i].proven {
+			why[i] = average{at: i, why: why[i].why + ", " + shorter, proven: true}
 		}
 	}
 	return slices.DeleteFunc(why[first:], func(a average) bool { return a.why == "" }), nil

@@ -4,5 +4,5 @@ package programs
 var _ = register(Program{
 	Name:    "Catalyst",
 	Files:   []string{"model.storage.json"},
-	Figures: []Figures{{File: "../valid.csv", Of: []string{"loss", "accuracy*"}}, {File: "logs/valid.csv", Of: []string{"loss", "accuracy*"}}},
+	Figures: []Figures{{File: "valid.csv", Of: []string{"loss", "accuracy*"}}, {File: "logs/valid.csv", Of: []string{"loss", "accuracy*"}}},
 })

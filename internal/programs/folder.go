@@ -87,6 +87,8 @@ func (f *Folder) add(path string, mode os.FileMode, depth int, part bool) {
 			f.Graphs = append(f.Graphs, path)
 		}
 	case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }):
+	case !part && strings.EqualFold(filepath.Ext(name), ".zip") && statefile.IsTabNet(path):
+		f.States = append(f.States, path)
 	case part || !statefile.Named(name) || depth > 0 && !statefile.Is(path):
 		f.Others = append(f.Others, path)
 	case known || !kind.IsTensors(path):

@@ -124,7 +124,14 @@ func moves(of []*statefile.StateDict) float64 {
 // marked sets what the files themselves say.
 func marked(keys []Key, networks map[string][]*statefile.StateDict) {
 	for i := range keys {
-		switch a := networks[keys[i].Name][0].Average(); {
+		of := networks[keys[i].Name]
+		if slices.ContainsFunc(of, func(sd *statefile.StateDict) bool {
+			return (sd.Average().Mark != "") != (of[0].Average().Mark != "") || sd.Average().Iterates != of[0].Average().Iterates
+		}) {
+			keys[i].Why = "only some files say that it is an average"
+			continue
+		}
+		switch a := of[0].Average(); {
 		case a.Mark != "":
 			keys[i].Content, keys[i].Why = Average, a.Mark
 		case a.Iterates:
@@ -145,7 +152,7 @@ func named(keys []Key, networks map[string][]*statefile.StateDict) {
 			})
 		})
 		switch {
-		case keys[i].Content != Unknown:
+		case keys[i].Content != Unknown || keys[i].Why != "":
 		case AverageWords.MatchString(last) || averages.Word(last) != "" || AverageWords.MatchString(keys[i].Name) && twin < 0:
 			keys[i].Content, keys[i].Why = Average, "by its name"
 		case twin >= 0:

@@ -6,5 +6,5 @@ var _ = register(Program{
 	Keys:     []string{"pytorch-lightning_version", "state_dict"},
 	Settings: []string{"hparams.yaml"},
 	Classes:  []string{"hyper_parameters/class_names", "hyper_parameters/classes", "class_names", "classes"},
-	Figures:  []Figures{{File: "metrics.csv", Of: []string{"val*", "valid*"}}, {File: "../metrics.csv", Of: []string{"val*", "valid*"}}},
+	Figures:  []Figures{{File: "metrics.csv", Of: []string{"val*"}}},
 })

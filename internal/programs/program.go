@@ -49,8 +49,8 @@ type Run struct {
 	graph   map[string]string // what the exported graph says
 }
 
-// Near returns what lies near checkpoints, up to one folder above top. last is the last checkpoint, or nil for a model. metadata is that of
-// the exported graph.
+// Near returns what lies near checkpoints, up to one folder above top. last is the last checkpoint, or nil for a model. metadata is
+// that of the exported graph.
 func Near(paths []string, top string, last *statefile.File, metadata map[string]string) *Run {
 	r := &Run{last: last, graph: metadata}
 	if len(paths) == 0 {
@@ -86,7 +86,7 @@ func (r *Run) is(p *Program) bool {
 
 // has reports whether a key is in the last checkpoint.
 func (r *Run) has(key string) bool {
-	return at(r.last.Values, strings.Split(key, "/")...) != nil ||
+	return valueAt(r.last.Values, strings.Split(key, "/")...) != nil ||
 		slices.ContainsFunc(r.last.Ignored, func(g statefile.Ignored) bool { return g.Name == key }) ||
 		slices.ContainsFunc(r.last.StateDicts(), func(sd *statefile.StateDict) bool {
 			return sd.Key == key || strings.HasPrefix(sd.Key, key+"/")
@@ -106,7 +106,9 @@ func (r *Run) find(pattern string) string {
 	return ""
 }
 
-func escaped(dir string) string { return strings.NewReplacer("*", "\\*", "?", "\\?", "[", "\\[", "\\", "\\\\").Replace(dir) }
+func escaped(dir string) string {
+	return strings.NewReplacer("*", "\\*", "?", "\\?", "[", "\\[", "\\", "\\\\").Replace(dir)
+}
 
 // Find returns the nearest of the files, or "".
 func (r *Run) Find(names ...string) string {
@@ -156,11 +158,12 @@ func (r *Run) Classes() (names []string, from string) {
 	}
 	r.settings(func(v map[string]any, file string) bool {
 		for _, key := range r.Program.Classes {
-			if names = namesOf(at(v, strings.Split(key, "/")...)); names != nil {
+			if names = namesOf(valueAt(v, strings.Split(key, "/")...)); names != nil {
 				from = key + " in " + file
+				return true
 			}
 		}
-		return names != nil
+		return false
 	})
 	return names, from
 }
@@ -189,7 +192,7 @@ func pythonDict(text string) map[string]any {
 func (r *Run) Pad() (token int64, from string, ok bool) {
 	for _, dir := range r.dirs {
 		path := filepath.Join(dir, "config.json")
-		if n := numbersOf(at(readJSON(path), "pad_token_id")); len(n) == 1 && n[0] >= 0 && n[0] == float64(int64(n[0])) {
+		if n := numbersOf(valueAt(readJSON(path), "pad_token_id")); len(n) == 1 && n[0] >= 0 && n[0] == float64(int64(n[0])) {
 			return int64(n[0]), path, true
 		}
 	}
@@ -211,7 +214,8 @@ func (r *Run) Measured() string {
 			v = readList(path)
 		}
 		if found := f.in(v); len(found) > 0 {
-			return fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path, strings.Join(found, ", "))
+			return fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
+				strings.Join(found, ", "))
 		}
 	}
 	return ""
@@ -221,7 +225,7 @@ func (r *Run) Measured() string {
 func (f Figures) in(v any) (found []string) {
 	items := []any{v}
 	if f.Last != nil {
-		items, _ = at(v, f.Last...).([]any)
+		items, _ = valueAt(v, f.Last...).([]any)
 		if len(f.Last) == 0 {
 			items, _ = v.([]any)
 		}

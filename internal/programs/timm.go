@@ -9,6 +9,7 @@ import (
 var _ = register(Program{
 	Name:     "timm",
 	Keys:     []string{"arch", "args/model_kwargs"},
+	Files:    []string{"args.yaml", "summary.csv"},
 	Settings: []string{"args.yaml"},
 	Figures:  []Figures{{File: "summary.csv", Of: []string{"eval_loss", "eval_top1", "eval_top5"}}},
 	Preprocess: func(v map[string]any) string {

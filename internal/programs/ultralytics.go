@@ -7,6 +7,7 @@ import "fmt"
 var _ = register(Program{
 	Name:     "ultralytics",
 	Keys:     []string{"train_args", "ema"},
+	Files:    []string{"args.yaml", "results.csv"},
 	Settings: []string{"args.yaml"},
 	Classes:  []string{"ema/names", "model/names"},
 	Figures:  []Figures{{File: "results.csv", Of: []string{"metrics/*", "val/*"}}},

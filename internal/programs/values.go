@@ -23,7 +23,7 @@ func readJSON(path string) (v map[string]any) {
 	return v
 }
 
-// readYAML reads the plain values at the top of a YAML file: texts, numbers, truth values, and lists of them. Tags, anchors and
+// readYAML reads the plain values at the top of a YAML file: texts, numbers, booleans, and lists of them. Tags, anchors and
 // aliases are left out, so that nothing is made of them.
 func readYAML(path string) map[string]any {
 	const most = 256 << 10
@@ -129,8 +129,8 @@ func read(path string) map[string]any {
 	return nil
 }
 
-// at returns the value under nested keys, or nil.
-func at(v any, keys ...string) any {
+// valueAt returns the value under nested keys, or nil.
+func valueAt(v any, keys ...string) any {
 	for _, key := range keys {
 		m, _ := v.(map[string]any)
 		v = m[key]

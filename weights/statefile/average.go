@@ -65,12 +65,30 @@ func (f *File) markAverages(root any, r *rebuilder) {
 		if sd := dict("state/model"); sd != nil {
 			for _, flag := range []string{"ema_weights_active", "swa_completed"} {
 				if attribute(e, flag) == true {
-					sd.average.Mark = flag + " of Composer is True"
+					sd.average = Average{Mark: flag + " of Composer is True", Iterate: f.addExchanged(r, attribute(e, "ema_model"))}
 				}
 			}
 		}
 	}
 	f.ScheduleFree = scheduleFree(root)
+}
+
+// addExchanged adds the weights that SGD moved, which the EMA of Composer keeps in two dicts while the average is in their place. It
+// returns their key, or "".
+func (f *File) addExchanged(r *rebuilder, exchanged any) string {
+	sd := &StateDict{Key: "state/algorithms/ema_model", average: Average{Iterates: true}}
+	for _, part := range []string{"named_parameters_dict", "named_buffers_dict"} {
+		for _, e := range entries(attribute(exchanged, part)) {
+			if name, ok := e.key.(text); ok && r.add(sd, string(name), e.value) != nil {
+				return ""
+			}
+		}
+	}
+	if sd.finish(f.Path); len(sd.Tensors) == 0 {
+		return ""
+	}
+	f.dicts = append(f.dicts, sd)
+	return sd.Key
 }
 
 // attribute returns an item of a dict, or nil.
