@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/statedict"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -108,6 +110,7 @@ type exportOptions struct {
 	hub        string        // the folder for the Hub, or ""
 	figures    string        // what compare --json printed, or ""
 	web        string        // the folder with a page, or ""
+	reference  string        // users' examples for the model, or ""
 }
 
 func (o *exportOptions) rows() flags.Table {
@@ -178,6 +181,12 @@ func (o *exportOptions) rows() flags.Table {
 			Usage: "write the weights of the checkpoint `FILE`",
 			Not:   "drawn weights",
 		}, &o.checkpoint),
+		flags.Text(flags.Row{
+			Name: "reference",
+			Usage: "put the examples of `FILE`, such as swagwrap-reference.npz, into the model, to verify it with, in place of made-up " +
+				"ones. Whoever gets the model gets them",
+			Not: "alone",
+		}, &o.reference),
 		flags.Posterior(&o.networks),
 		flags.Seed(flags.Row{
 			Usage: "`SEED` of a posterior's members and of the order of the training data",
@@ -267,7 +276,47 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 		}
 	}
 	o.describeScores(ctx, n, out.path)
-	return out.commit(nil)
+	if o.checkpoint != "" {
+		return out.commit(nil)
+	}
+	return out.commit(func() error {
+		return o.addOutputs(ctx, out, nil, open.OutputsOf{Card: n.Posterior.Card, Seed: o.batchNorm.Seed, File: o.reference})
+	})
+}
+
+// addOutputs runs the model, which is in its place, and appends what it gives to its metadata.
+func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, engine *infer.Engine, of open.OutputsOf) (err error) {
+	if file.IsStdout(out.path) {
+		return nil
+	}
+	if engine == nil {
+		engine, err = o.Engine(o.runtime)
+	}
+	if none := (*ort.LibraryError)(nil); errors.As(err, &none) && of.File == "" {
+		o.Logf("%s: has no outputs to verify it with, since no ONNX Runtime is here", out.path)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := onnxio.Open(out.path)
+	if err != nil {
+		return console.BadInput(err)
+	}
+	defer m.Close()
+	s, why, err := of.Outputs(ctx, engine.Runtime(), m)
+	if err != nil {
+		return err
+	}
+	if why != nil {
+		o.Logf("%s: has no outputs to verify it with: %v", out.path, why)
+		return nil
+	}
+	if s.From != "" {
+		o.Logf("%s: has %s of %s inside. Whoever gets the model gets them, too", out.path, report.Plural(s.Examples, "example"), s.From)
+	}
+	_, err = out.files[len(out.files)-1].Write(onnxio.AppendMetadata(nil, map[string]string{ensemble.KeyReference: s.Text()}))
+	return console.BadOutput(err)
 }
 
 // describeScores prints what the exported model at path gives: the form of its scores is that which score finds.
@@ -364,7 +413,7 @@ func (o *exportOptions) exportCheckpoint(out *modelOutput) error {
 	if err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
-	notes, warnings := source.Remarks()
+	notes, warnings := source.Remarks(false)
 	for _, note := range notes {
 		o.Logf("%s", note)
 	}
@@ -728,12 +777,19 @@ func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fu
 		return console.BadInput(err) // files being written have their own error
 	}
 	var d ensemble.Difference
-	var check func() error
-	if data != nil {
-		check = func() (err error) {
-			d, err = j.Check(ctx, engine, out.path, data)
-			return console.BadInput(err)
+	e := j.Ensemble
+	check := func() (err error) {
+		if data != nil {
+			if d, err = j.Check(ctx, engine, out.path, data); err != nil {
+				return console.BadInput(err)
+			}
 		}
+		return o.addOutputs(ctx, out, engine, open.OutputsOf{
+			Card: e.Card,
+			Seen: e.Components[0].Probe,
+			Seed: e.Sampling.Seed,
+			File: o.reference,
+		})
 	}
 	if err := out.commit(check); err != nil {
 		return err

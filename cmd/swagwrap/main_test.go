@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -221,6 +222,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"next":      next,
 		"plausible": plausible,
 		"posterior": ofPosterior,
+		"printed":   printed,
 		"shown":     shown,
 		"within":    within,
 	}
@@ -351,6 +353,28 @@ func shown(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s shows no commands", args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(commands), 0o666))
+}
+
+// printed NAME KEY... sets a variable to what an evaluation prints: the figures of the first method of compare --json, which has run.
+func printed(ts *testscript.TestScript, neg bool, args []string) {
+	var found struct {
+		Examples int              `json:"examples"`
+		Methods  []map[string]any `json:"methods"`
+	}
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &found); err != nil || neg {
+		ts.Fatalf("%v", err)
+	}
+	var text []string
+	for _, key := range args[1:] {
+		if key == "examples" {
+			text = append(text, fmt.Sprintf("n=%d", found.Examples))
+		} else if v, ok := found.Methods[0][key].(float64); ok {
+			text = append(text, fmt.Sprintf("%s=%.4f", key, v))
+		} else if key != "top5" { // of fewer than six classes there is none
+			ts.Fatalf("no %q in %v", key, found.Methods[0])
+		}
+	}
+	ts.Setenv(args[0], strings.Join(text, " "))
 }
 
 // plausible FROM.csv TO.csv copies predictions that score wrote, with labels that determine a calibration.

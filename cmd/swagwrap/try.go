@@ -259,7 +259,7 @@ func (t *trial) compare() error {
 		t.Logf("found %s", reason)
 	}
 	if found.Unclear != nil {
-		return console.BadInput(found.Unclear, found.Unclear.Hint())
+		return console.BadInput(found.Unclear)
 	}
 	if found.Unreadable != nil { // fit would ask for the task
 		return found.Unreadable

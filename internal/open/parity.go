@@ -46,16 +46,11 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 		s.Warnf("%s: not compared with the network: %s", path, setting.Parity.With("off"))
 		return nil
 	}
-	f, err := reference.Open(path)
-	if err != nil {
-		return BadInput(err, setting.Parity.With("off")+" goes on without it")
-	}
-	h := &held{FitInputs: s, of: of, set: set, file: f, last: set.Models[len(set.Models)-1]}
-	if o.File == "" && f.Weights != nil && !h.belongs() { // it lies there for other networks
-		s.Logf("parity not checked: the outputs in %s are of %s (%s takes them all the same)", path, f.Weights[len(f.Weights)-1],
-			setting.Reference)
+	f := s.reference
+	if f == nil {
 		return nil
 	}
+	h := &held{FitInputs: s, of: of, set: set, file: f, last: set.Models[len(set.Models)-1]}
 	rt, _, err := s.chosenRuntime(s.Computes())
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
 		s.Warnf("%s: parity not checked, since no ONNX Runtime is here: %v", path, err)
@@ -111,20 +106,16 @@ type held struct {
 	coarse bool
 }
 
-// belongs reports whether outputs are of one of the networks, by their names.
-func (h *held) belongs() bool {
-	return slices.ContainsFunc(append(slices.Clone(h.set.Models), h.source.graph), func(m *onnxio.Model) bool {
-		if m == nil {
-			return false
-		}
-		_, ok := h.file.Row(m.Path)
-		return ok
-	})
-}
-
 func (h *held) check(ctx context.Context) error {
 	f := h.file
-	h.note = swag.Parity{File: filepath.Base(f.Path), SHA256: f.SHA256, Of: len(h.set.Models), Examples: h.runner.Count, Made: made(f)}
+	h.note = swag.Parity{
+		File:     filepath.Base(f.Path),
+		SHA256:   f.SHA256,
+		Of:       len(h.set.Models),
+		Examples: h.runner.Count,
+		Made:     made(f),
+		Loader:   h.proof,
+	}
 	final := -1 // the last model with a row
 	rows := make([]int, len(h.set.Models))
 	for i, m := range h.set.Models {

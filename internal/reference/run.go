@@ -131,7 +131,7 @@ func (r *Runner) run(ctx context.Context, m *onnxio.Model, examples []int, h how
 		for _, t := range r.inputs {
 			if t = pick(t, full); h.bits > 0 {
 				for i, v := range t.F32 {
-					t.F32[i] = float32(round(float64(v), h.bits))
+					t.F32[i] = float32(Round(float64(v), h.bits))
 				}
 			}
 			inputs = append(inputs, t)
@@ -161,9 +161,19 @@ func prepared(m *onnxio.Model, training bool) (onnxio.Filled, error) {
 	if !training {
 		return m.Runtime()
 	}
-	bns, err := m.BatchNorms()
+	none := &weights.Layout{}
+	t, err := Training(m, none)
 	if err != nil {
 		return onnxio.Filled{}, err
+	}
+	return t.Fill(none, weights.Slice{}, weights.Slice{})
+}
+
+// Training returns the template of a network in training mode: batch norm uses the statistics of the batch.
+func Training(m *onnxio.Model, l *weights.Layout) (*onnxio.Template, error) {
+	bns, err := m.BatchNorms()
+	if err != nil {
+		return nil, err
 	}
 	e := m.Edit()
 	for i, bn := range append(bns, m.WrittenBatchNorms()...) {
@@ -172,12 +182,7 @@ func prepared(m *onnxio.Model, training bool) (onnxio.Filled, error) {
 		}
 	}
 	e.ForRuntime()
-	none := &weights.Layout{}
-	t, err := e.Template(none)
-	if err != nil {
-		return onnxio.Filled{}, err
-	}
-	return t.Fill(none, weights.Slice{}, weights.Slice{})
+	return e.Template(l)
 }
 
 // rounded returns the network with the significands of its weights in so many bits.
@@ -194,12 +199,12 @@ func rounded(m *onnxio.Model, bits int) (*onnxio.Model, error) {
 		switch t.ElemType {
 		case onnxio.Float:
 			for b := range slices.Chunk(data, 4) {
-				v := round(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), bits)
+				v := Round(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), bits)
 				binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
 			}
 		case onnxio.Double:
 			for b := range slices.Chunk(data, 8) {
-				v := round(math.Float64frombits(binary.LittleEndian.Uint64(b)), bits)
+				v := Round(math.Float64frombits(binary.LittleEndian.Uint64(b)), bits)
 				binary.LittleEndian.PutUint64(b, math.Float64bits(v))
 			}
 		}
@@ -208,8 +213,8 @@ func rounded(m *onnxio.Model, bits int) (*onnxio.Model, error) {
 	return m.WithWeights(m.Path, nil, elements)
 }
 
-// round rounds the significand of v.
-func round(v float64, bits int) float64 {
+// Round rounds the significand of v to so many bits.
+func Round(v float64, bits int) float64 {
 	fraction, exponent := math.Frexp(v)
 	if fraction-fraction != 0 { // NaN and the infinities
 		return v

@@ -28,6 +28,8 @@ const (
 	Deviations  Setting = "deviations"
 	Device      Setting = "device"
 	Ensemble    Setting = "ensemble"
+	Expect      Setting = "expect"
+	ExpectOnly  Setting = "expect-only"
 	Extend      Setting = "extend"
 	Features    Setting = "features"
 	FileOrder   Setting = "file-order"

@@ -101,7 +101,7 @@ func TestPictures(t *testing.T) {
 	card := probe.Inputs{Preprocess: mnist}
 	layer := probe.Inputs{Preprocess: preprocess.Settings{}, Run: run}
 	foreign := known
-	foreign.Foreign = true
+	foreign.Holds = probe.Foreign
 	for _, tc := range []struct {
 		name   string
 		change func(float32) float32
