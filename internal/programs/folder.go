@@ -124,8 +124,9 @@ func (f *Folder) addWhole(whole map[string]bool) {
 	})
 }
 
-// moments matches names of folders that say a moment of training.
-var moments = regexp.MustCompile(`(?i)(^|[^a-z])(global_?)?(epochs?|steps?|iter(ation)?s?|updates?|checkpoints?|ckpt)[^a-z]*\d`)
+// moments matches names of folders that say a moment of training and nothing else: epoch_7, checkpoint-500, epoch=3-step=60. Other numbers
+// are those of runs.
+var moments = regexp.MustCompile(`(?i)^(.*[^a-z])?((global_?)?(epoch|step|iter(ation)?|update|checkpoints?|ckpt)[-_=+. ]*\d[-_=+.:\d]*)+$`)
 
 // open opens a file of weights once. [Folder.Take] hands it on.
 func (f *Folder) open(path string) (*statefile.File, error) {
