@@ -37,7 +37,7 @@ func TestNewPredictions(t *testing.T) {
 		{[]float64{0.5, 1.5}, nil, 2, []int{1, 0}, "row 0: label 1: probability 1.5, want 0 to 1"},
 		{[]float64{0.5, math.NaN()}, nil, 1, []int{1, 0}, "row 1: label 0: probability NaN, want 0 to 1"},
 		{[]float64{0.5}, []float64{0.4}, 1, []int{1}, "row 0: label 0: probability 0.5 and complement 0.4, want a sum of 1"},
-		{[]float64{0.5, 0.5}, nil, 2, []int{1, 2}, "row 0: label 1: truth 2, want 0, 1 or -1"},
+		{[]float64{0.5, 0.5}, nil, 2, []int{1, 2}, "row 0: label 1: value 2, want 0, 1 or -1"},
 	} {
 		_, err := multilabel.NewPredictions(tt.probs, tt.complements, tt.labels, tt.targets)
 		refused(t, err, tt.want)

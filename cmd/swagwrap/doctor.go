@@ -42,11 +42,7 @@ gives others, such as a quantised one, ends with exit code 65.
 			if o.provider = flags.Fetched(provider); len(args) == 0 {
 				return o.doctor(ctx)
 			}
-			engine, err := o.Engine(open.RuntimeOptions{Library: o.library, Provider: o.provider})
-			if err != nil {
-				return err
-			}
-			return open.VerifyModel(ctx, o.Opener, engine.Runtime(), args[0])
+			return open.VerifyModel(ctx, o.Opener, open.RuntimeOptions{Library: o.library, Provider: o.provider}, args[0])
 		},
 	}
 }

@@ -277,18 +277,16 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 	}
 	o.describeScores(ctx, n, out.path)
 	if o.checkpoint != "" {
-		return out.commit(nil)
+		return out.commit(nil, nil)
 	}
-	return out.commit(func() error {
-		return o.addOutputs(ctx, out, nil, open.OutputsOf{Card: n.Posterior.Card, Seed: o.batchNorm.Seed, File: o.reference})
-	})
+	return out.commit(func(path string) error {
+		return o.addOutputs(ctx, out, path, nil, open.OutputsOf{Card: n.Posterior.Card, Seed: o.batchNorm.Seed, File: o.reference})
+	}, nil)
 }
 
-// addOutputs runs the model, which is in its place, and appends what it gives to its metadata.
-func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, engine *infer.Engine, of open.OutputsOf) (err error) {
-	if file.IsStdout(out.path) {
-		return nil
-	}
+// addOutputs runs the complete model at a path, and appends what it gives to its metadata.
+func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, path string, engine *infer.Engine,
+	of open.OutputsOf) (err error) {
 	if engine == nil {
 		engine, err = o.Engine(o.runtime)
 	}
@@ -299,13 +297,13 @@ func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, engine
 	if err != nil {
 		return err
 	}
-	m, err := onnxio.Open(out.path)
+	m, err := onnxio.Open(path)
 	if err != nil {
 		return console.BadInput(err)
 	}
-	defer m.Close()
+	m.Path = out.path
 	s, why, err := of.Outputs(ctx, engine.Runtime(), m)
-	if err != nil {
+	if err = errors.Join(err, m.Close()); err != nil { // it must not be open when it is written
 		return err
 	}
 	if why != nil {
@@ -420,7 +418,7 @@ func (o *exportOptions) exportCheckpoint(out *modelOutput) error {
 	for _, w := range warnings {
 		o.Warnf("%s", w)
 	}
-	return out.commit(nil)
+	return out.commit(nil, nil)
 }
 
 // modelOutput is a model with its data files, written to one folder.
@@ -475,12 +473,26 @@ func (m *modelOutput) describe(kind string, card swag.Card, origin *ensemble.Ori
 	return err
 }
 
-// commit puts the files in their places, the model last, and then calls check, which may be nil. If check fails, the
-// files are removed.
-func (m *modelOutput) commit(check func() error) error {
+// commit calls more with the path of the complete model, which may append to it. It puts the files in their places, the model last,
+// and then calls check. Both may be nil. If check fails, the files are removed. A model with data files is complete in its place only.
+func (m *modelOutput) commit(more func(path string) error, check func() error) error {
 	for _, w := range m.buffer {
 		if err := w.Flush(); err != nil {
 			return console.BadOutput(err)
+		}
+	}
+	if more != nil && len(m.files) == 1 {
+		if err := more(m.files[0].Name()); err != nil {
+			return err
+		}
+	} else if later := check; more != nil {
+		check = func() error {
+			if later != nil {
+				if err := later(); err != nil {
+					return err
+				}
+			}
+			return more(m.path)
 		}
 	}
 	var before []string
@@ -777,21 +789,22 @@ func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fu
 		return console.BadInput(err) // files being written have their own error
 	}
 	var d ensemble.Difference
-	e := j.Ensemble
-	check := func() (err error) {
-		if data != nil {
-			if d, err = j.Check(ctx, engine, out.path, data); err != nil {
-				return console.BadInput(err)
-			}
+	var check func() error
+	if data != nil {
+		check = func() (err error) {
+			d, err = j.Check(ctx, engine, out.path, data)
+			return console.BadInput(err)
 		}
-		return o.addOutputs(ctx, out, engine, open.OutputsOf{
+	}
+	e := j.Ensemble
+	if err := out.commit(func(path string) error {
+		return o.addOutputs(ctx, out, path, engine, open.OutputsOf{
 			Card: e.Card,
 			Seen: e.Components[0].Probe,
 			Seed: e.Sampling.Seed,
 			File: o.reference,
 		})
-	}
-	if err := out.commit(check); err != nil {
+	}, check); err != nil {
 		return err
 	}
 	o.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)

@@ -220,6 +220,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"exits":     exits,
 		"head":      head,
 		"next":      next,
+		"numbers":   ofPyTorch,
 		"plausible": plausible,
 		"posterior": ofPosterior,
 		"printed":   printed,
@@ -375,6 +376,26 @@ func printed(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Setenv(args[0], strings.Join(text, " "))
+}
+
+// numbers POSTERIOR NUMBERS.json DATA holds the last checkpoint against numbers of PyTorch. The file has part of the cause of each, ""
+// for right ones, and "?" if none is found.
+func ofPyTorch(ts *testscript.TestScript, neg bool, args []string) {
+	var all map[string][2]string
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[1])), &all); err != nil || neg || len(all) == 0 {
+		ts.Fatalf("%v", err)
+	}
+	for name, of := range all {
+		err := ts.Exec("swagwrap", "compare", "--methods", "sgd", "--bn", "keep", "--expect", of[0], args[0], args[2])
+		got := strings.Join(strings.Fields(ts.ReadFile("stderr")), " ")
+		want := map[string]string{"": "gives what your evaluation printed", "?": "no cause found"}[of[1]]
+		if want == "" {
+			want = of[1]
+		}
+		if (err == nil) != (of[1] == "") || !strings.Contains(got, want) {
+			ts.Fatalf("%s: %s: %v: %s, want %s", name, of[0], err, got, want)
+		}
+	}
 }
 
 // plausible FROM.csv TO.csv copies predictions that score wrote, with labels that determine a calibration.

@@ -93,7 +93,7 @@ type scoreOptions struct {
 
 func (o *scoreOptions) rows() flags.Table {
 	members := false
-	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+	o.Table = flags.Join(flags.Output(&o.output), flags.Expect(&o.expect, "outputs estimate part tiled original"), flags.Table{
 		flags.Bool(flags.Row{
 			Name:  "resume",
 			Usage: "go on where an earlier run was stopped, or begin if there was none",
@@ -139,7 +139,7 @@ func (o *scoreOptions) rows() flags.Table {
 		}, &o.part),
 		groupsRow(&o.groups),
 		nextLabels(&o.next),
-	}, flags.Expect(&o.expect, "outputs estimate part tiled original"), o.pixelRows(), flags.Adapt(&o.adapt, ". blocks=512 adapts to each 512 examples of DATA by themselves. none goes back to the "+
+	}, o.pixelRows(), flags.Adapt(&o.adapt, ". blocks=512 adapts to each 512 examples of DATA by themselves. none goes back to the "+
 		"statistics from before sample --adapt", nil), flags.Data(&o.reading, &o.members.Network), flags.Table{
 		flags.Bool(flags.Row{
 			Name: "estimate",

@@ -367,7 +367,7 @@ func (t *trial) step(words []string) error {
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
 	a := newApp(&env, func() {})
-	a.Later = &t.comparison.Runtime
+	a.Computes = t.comparison.Runtime
 	c := a.command(words[0])
 	env.Usage = c.name + " " + c.args
 	file.Forget()

@@ -118,7 +118,7 @@ var rules = map[string]rule{
 	"internal/report/text":          {own: none, third: none, pure: true},
 	"internal/maps":                 {own: []string{"internal/numpy", "internal/task"}, pure: true},
 	"internal/montage":              {own: []string{"internal/report/text", "internal/task"}, third: []string{"golang.org/x/image"}, pure: true},
-	"internal/reference":            {own: []string{"calibrate", "internal/numpy", "internal/ort", "internal/preprocess", "internal/setting", "internal/splitmix", "internal/tally", "onnxio", "weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}},
+	"internal/reference":            {own: []string{"calibrate", "internal/file", "internal/numpy", "internal/ort", "internal/preprocess", "internal/setting", "internal/splitmix", "internal/tally", "onnxio", "weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}},
 	"internal/printed":              {own: append(slices.Clone(numbers), "internal/reference")},
 	"internal/study":                {own: runs},
 	"internal/study/shift":          {own: []string{"internal/corrupt", "internal/word", "internal/dataset", "internal/memory", "internal/picture", "internal/splitmix", "internal/target"}, pure: true},

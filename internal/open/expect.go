@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/printed"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // ExpectOptions are the numbers that the user's own evaluation of the last checkpoint printed.
@@ -112,6 +115,7 @@ func (in Measured) others(run infer.Run) (all []printed.Other) {
 			},
 		})
 	}
+	all = append(all, in.keys(hint)...)
 	for _, c := range slices.Backward(p.Checkpoints[:max(1, len(p.Checkpoints))-1]) {
 		all = append(all, printed.Other{
 			Words: filepath.FromSlash(c.Path),
@@ -123,6 +127,37 @@ func (in Measured) others(run infer.Run) (all []printed.Other) {
 				}
 				p.OnClose(m.Close)
 				return n.AsIs(m)
+			},
+		})
+	}
+	return all
+}
+
+// keys are other weights in the file of the last checkpoint, such as its moving average.
+func (in Measured) keys(hint string) (all []printed.Other) {
+	n := in.Network
+	last := n.Posterior.Checkpoints[len(n.Posterior.Checkpoints)-1]
+	path := infer.CheckpointPath(n.Posterior, last, in.Folder)
+	if n.Template() == nil || !statefile.Is(path) {
+		return nil
+	}
+	keys, _ := stateDicts(path)
+	for _, key := range keys {
+		if key == "" || key == cmp.Or(last.StateDict, n.Template().StateDict) {
+			continue
+		}
+		all = append(all, printed.Other{
+			Words: key + " in " + path,
+			Hint:  hint,
+			Open: func(context.Context) (infer.Model, error) {
+				t := n.Template().Under(key)
+				t.Trial = true
+				models, err := checkpoints.Open([]string{path}, t)
+				if err != nil {
+					return infer.Model{}, err
+				}
+				n.Posterior.OnClose(models[0].Close)
+				return n.AsIs(models[0])
 			},
 		})
 	}

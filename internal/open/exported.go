@@ -192,7 +192,7 @@ func (o OutputsOf) seen(in *reference.StoredInput) bool {
 }
 
 // VerifyModel runs an exported model on the examples that its metadata have, and compares its outputs.
-func VerifyModel(ctx context.Context, a *Opener, rt *ort.Runtime, path string) error {
+func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) error {
 	m, err := onnxio.Open(path)
 	if err != nil {
 		return WrongKind(err, path, kind.Model)
@@ -201,11 +201,16 @@ func VerifyModel(ctx context.Context, a *Opener, rt *ort.Runtime, path string) e
 	js := m.Metadata[ensemble.KeyReference]
 	if js == "" {
 		return BadInput(fmt.Errorf("%s: has no outputs to compare with, want a model that %s wrote where an ONNX Runtime is", path,
-			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"), "ensemble.safetensors")))
+			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"),
+			"ensemble.safetensors")))
 	}
 	s, err := reference.ParseStored(js)
 	if err != nil {
 		return BadInput(fmt.Errorf("%s: metadata %q: %w", path, ensemble.KeyReference, err))
+	}
+	rt, _, err := a.chosenRuntime(o)
+	if err != nil {
+		return err
 	}
 	d, err := s.Verify(ctx, rt, m)
 	if err != nil {
@@ -225,7 +230,7 @@ func VerifyModel(ctx context.Context, a *Opener, rt *ort.Runtime, path string) e
 		d.Largest, s.Tolerance)
 	if ops := reference.Quantised(m); ops != "" {
 		return BadInput(wrong, "the model was quantised: its graph has "+ops,
-			setting.Export.With("--storage int8", "ensemble.safetensors")+" stores weights in 8 bits, and computes in float32")
+			setting.Export.With(setting.Storage.With("int8"), "ensemble.safetensors")+" stores weights in 8 bits, and computes in float32")
 	}
 	return BadInput(wrong, "the graph, its weights or its data file were changed after the export")
 }

@@ -109,7 +109,7 @@ func Find(g FindOptions) *Found {
 	if g.Task == "" && g.ClassNames == "" && !(known > 1 && known == len(names)) {
 		f.task(network, g, known)
 	}
-	if g.Preprocess == "" && network.TakesPictures() {
+	if g.Preprocess == "" && network.TakesPictures() && !proved(folders, m, network) {
 		f.preprocessing(g, network, folders, near)
 	}
 	return f

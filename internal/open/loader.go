@@ -68,6 +68,16 @@ type loader struct {
 	nearest preprocess.Fit
 }
 
+// proved reports whether reference outputs in the folders have pictures that prove the preprocessing. Then [Opener.OpenFit] takes it.
+func proved(folders []string, m *onnxio.Model, g *infer.Graph) bool {
+	f, err := reference.Open(first(folders, reference.Name))
+	if err != nil {
+		return false
+	}
+	l, err := readLoader(f, m, g)
+	return err == nil && l != nil && len(l.fits) > 0
+}
+
 // readLoader returns nil if the file has no pictures with tensors for the network.
 func readLoader(f *reference.File, m *onnxio.Model, g *infer.Graph) (*loader, error) {
 	for i, picture := range dataset.Pictures(g.Fields(), preprocess.Settings{}) {
@@ -109,9 +119,9 @@ func (h *heldCard) loader() error {
 			"%.3g of 255 levels. Random augmentation is one reason", path, l.nearest.Words(), l.nearest.Levels)
 		return nil
 	}
-	found, one := preprocess.Agreed(l.fits)
+	found, another := preprocess.Agreed(l.fits)
 	if h.card.Preprocess == nil {
-		h.tell(l, found, one)
+		h.tell(l, found, another)
 	} else if found, err = l.confirm(given, found, h.options.Card.Preprocess); err != nil {
 		return BadInput(fmt.Errorf("%s: %w", path, err), setting.Preprocess.With(fmt.Sprintf("%q", l.fits[0].Words()))+
 			" is what the pictures prove. Without the flag fit takes it", setting.Parity.With("off")+" goes on without this comparison")
@@ -137,15 +147,15 @@ func exactly(fits []preprocess.Fit) string {
 }
 
 // tell prints what pictures prove.
-func (h *heldCard) tell(l *loader, found preprocess.Settings, one bool) {
+func (h *heldCard) tell(l *loader, found preprocess.Settings, another *preprocess.Fit) {
 	h.Logf("preprocessing: %q makes the tensors of %s in %s from its pictures, %s", found.Words(), report.Plural(len(l.Files), "example"),
 		h.reference.Path, exactly(l.fits))
 	resized := !slices.ContainsFunc(l.fits, func(f preprocess.Fit) bool { return f.Image.CropMode == preprocess.CropNone })
 	switch {
-	case one:
+	case another == nil:
 	case resized:
 		h.Logf("two settings give the same tensors: %q and %q. What both have is taken. If pictures differ in size or shape from those: %s",
-			l.fits[0].Words(), l.fits[1].Words(), setting.Preprocess)
+			l.fits[0].Words(), another.Words(), setting.Preprocess)
 	case found.Channels == "":
 		h.Logf("two settings give the same tensors, with channels rgb and bgr: %s says which", setting.Preprocess.With("channels=bgr"))
 	default:
@@ -175,8 +185,8 @@ func (l *loader) confirm(given, found preprocess.Settings, spec string) (preproc
 	if f, err := l.Compare(completed[len(completed)-1]); err == nil {
 		differs = fmt.Sprintf(" (differences up to %.3g of 255 levels)", f.Levels)
 	}
-	return given, fmt.Errorf("the preprocessing %q does not make its tensors from its pictures%s, and %q does", completed[0].Words(), differs,
-		l.fits[0].Words())
+	return given, fmt.Errorf("the preprocessing %q does not make its tensors from its pictures%s, and %q does", completed[0].Words(),
+		differs, l.fits[0].Words())
 }
 
 // names holds the names of classes against those of the reference file.
@@ -192,8 +202,9 @@ func (h *heldCard) names() error {
 	at := names.Places(have)
 	for i, name := range card.ClassNames {
 		if k, ok := at[names.Key(name)]; ok && k != i {
-			return BadInput(fmt.Errorf("%s: class %d is %q in training, and here it is %q: the same names in another order", h.reference.Path, i,
-				nameAt(have, i), name), "leave out "+setting.ClassNames.String()+": the names in "+filepath.Base(h.reference.Path)+" are taken",
+			return BadInput(fmt.Errorf("%s: class %d is %q in training, and here it is %q: the same names in another order",
+				h.reference.Path, i, nameAt(have, i), name),
+				"leave out "+setting.ClassNames.String()+": the names in "+filepath.Base(h.reference.Path)+" are taken",
 				setting.Parity.With("off")+" goes on without this comparison")
 		}
 	}

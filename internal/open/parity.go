@@ -33,6 +33,11 @@ const few = 2
 
 // parity holds the graph with the weights of the checkpoints against reference outputs.
 func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Set) error {
+	if before := s.Card.Parity; before != nil && before.Off == "" { // that of the posterior that is extended
+		after := *before
+		after.Of += len(set.Models) - s.older
+		s.Card.Parity = &after
+	}
 	path := s.referencePath(of)
 	o := s.options.Parity
 	switch {
@@ -51,7 +56,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 		return nil
 	}
 	h := &held{FitInputs: s, of: of, set: set, file: f, last: set.Models[len(set.Models)-1]}
-	rt, _, err := s.chosenRuntime(s.Computes())
+	rt, _, err := s.chosenRuntime(s.Computes)
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
 		s.Warnf("%s: parity not checked, since no ONNX Runtime is here: %v", path, err)
 		return nil
@@ -66,6 +71,10 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 	e, err := f.Examples(h.last, chosen.Output)
 	if err != nil && o.File == "" && f.SHA256 == "" { // a folder of the ONNX Model Zoo, of another model
 		s.Logf("parity not checked: %v", err)
+		return nil
+	}
+	if errors.Is(err, reference.ErrInputType) {
+		s.Warnf("%v: parity not checked", err)
 		return nil
 	}
 	if err != nil {
@@ -111,7 +120,7 @@ func (h *held) check(ctx context.Context) error {
 	h.note = swag.Parity{
 		File:     filepath.Base(f.Path),
 		SHA256:   f.SHA256,
-		Of:       len(h.set.Models),
+		Of:       len(h.set.Models) - h.older,
 		Examples: h.runner.Count,
 		Made:     made(f),
 		Loader:   h.proof,
@@ -148,7 +157,9 @@ func (h *held) check(ctx context.Context) error {
 		if err := h.hold(ctx, m, rows[i], n); err != nil {
 			return err
 		}
-		h.note.Held++
+		if i >= h.older { // the others were counted when their posterior was made
+			h.note.Held++
+		}
 	}
 	h.tell()
 	return nil
@@ -211,9 +222,13 @@ func (h *held) unnamed(ctx context.Context) error {
 // tell prints the result, and puts it on the model card.
 func (h *held) tell() {
 	h.note.Difference, h.note.Tolerance = oneDigit(h.note.Difference), oneDigit(h.runner.Tolerance())
-	if before := h.Card.Parity; before != nil && h.previous != nil && before.Off == "" {
-		h.note.Held, h.note.Of = h.note.Held+before.Held, h.note.Of+before.Of
+	switch before := h.Card.Parity; {
+	case h.previous == nil:
+	case before != nil && before.Off == "":
+		h.note.Held, h.note.Of = h.note.Held+before.Held, before.Of
 		h.note.Difference = max(h.note.Difference, before.Difference)
+	default:
+		h.note.Of += len(h.previous.Posterior.Models())
 	}
 	how := ""
 	if h.coarse {

@@ -46,8 +46,8 @@ type Probe struct {
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
-	// Held, if not nil, gets the warnings about the data, which are not printed.
-	Held *[]string
+	// Held, if not nil, gets the warnings about inputs and scores, which other evidence may refute. Each of its functions prints some.
+	Held *[]func(*Looks)
 	// Looks, if not nil, gets the checks of scores, which are not done at once. Each waits for the first batch of its network's run.
 	Looks *Looks
 }
@@ -111,11 +111,7 @@ func (a *Opener) checkInputs(ctx context.Context, e *infer.Engine, runners *prob
 		if err != nil {
 			return nil, err
 		}
-		if in.Held != nil {
-			*in.Held = append(*in.Held, r.Warnings...)
-		} else {
-			warned.warn(a, in.Path, r.Warnings)
-		}
+		warned.warn(a, in.Path, r.Warnings)
 		reports = append(reports, r)
 	}
 	return reports, nil
@@ -161,6 +157,14 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *pro
 		if err := names.CheckCount(in.Data.ClassNames(), in.Path, t.About().Classes); err != nil {
 			return nil, BadInput(&DataError{err})
 		}
+	}
+	if in.Held != nil {
+		warnings, found := report.Warnings, report.Found
+		report.Warnings, report.Found = nil, nil
+		*in.Held = append(*in.Held, func(to *Looks) {
+			report.Warnings, report.Found = append(warnings, report.Warnings...), append(found, report.Found...)
+			to.warn(a, in.Path, warnings)
+		})
 	}
 	// 3. batches (probe/batch.go): does an example depend on the others in its batch?
 	if in.Noise {

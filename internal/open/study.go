@@ -204,7 +204,7 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
 func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag.SampleOptions, data Probe) error {
-	var held []string
+	var held []func(*Looks)
 	if l.options.Expect.Numbers != nil {
 		data.Held = &held
 	}
@@ -223,7 +223,7 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag
 	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
-	err := a.expect(ctx, l, *run, data)
+	err := l.expect(ctx, a, *run, data)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag
 
 // expect holds the last checkpoint against the numbers of the user's own evaluation. If they agree, they prove how the data is read and
 // what the scores are, and checks of these warn of nothing.
-func (a *Opener) expect(ctx context.Context, l *Study, run infer.Run, data Probe) (err error) {
+func (l *Study) expect(ctx context.Context, a *Opener, run infer.Run, data Probe) (err error) {
 	in := Measured{Network: l.Runs[0].Network, Data: data.Data, Path: data.Path, Train: l.BatchNorm.Training}
 	if folders := l.options.Checkpoints; len(folders) > 0 {
 		in.Folder = folders[0]
@@ -246,16 +246,13 @@ func (a *Opener) expect(ctx context.Context, l *Study, run infer.Run, data Probe
 	if l.Measured, equal, err = l.options.Expect.Expect(ctx, a, run, in); data.Held == nil {
 		return err
 	}
-	if !equal {
-		(&Looks{}).warn(a, data.Path, *data.Held)
-		return err
-	}
-	for _, r := range l.BatchNorm.Findings.Probe {
-		if r.Data == data.Path {
-			r.Warnings, r.Found = nil, nil
+	to := &Looks{}
+	for _, print := range *data.Held {
+		if !equal {
+			print(to)
 		}
 	}
-	return nil
+	return err
 }
 
 // refuseMixed refuses statistics and temperatures of different data. The data for batch norm are not those of training, as the

@@ -32,8 +32,10 @@ type Fit struct {
 // Limits of the search. Larger pictures prove no more.
 const (
 	maxPairPixels = 1 << 25
-	mostAlike     = 64 // candidates that are compared with whole pictures
-	windowSide    = 8  // of the parts of a tensor that are compared with all candidates
+	mostAlike     = 32  // candidates that are compared with whole pictures
+	mostNear      = 4   // of them if none makes the tensors
+	mostAbove     = 320 // the network's size
+	windowSide    = 8   // of the parts of a tensor that are compared with all candidates
 	windowCount   = 3
 )
 
@@ -87,6 +89,10 @@ func (p *Pairs) Search() (all []Fit, nearest Fit, err error) {
 		if err == nil && f.Levels < nearest.Levels {
 			nearest = f
 		}
+	}
+	if math.IsInf(nearest.Levels, 1) {
+		return nil, nearest, fmt.Errorf("%d raw examples and tensors of shape %d prove nothing: want pictures of several colours",
+			len(p.Files), p.Shape)
 	}
 	return all, nearest, nil
 }
@@ -171,7 +177,7 @@ func transforms(h, w int) (all []Transform) {
 		}
 	}
 	// Programs resize to between 3/4 and twice the size that the network takes.
-	for short := max(1, 3*h/4); short <= 2*h; short++ {
+	for short := max(1, 3*h/4); short <= min(2*h, h+mostAbove); short++ {
 		own := [2]int{short, int(float64(w) / shrinking(h, short))}
 		add(Center, own)
 		if short >= h {
@@ -287,7 +293,7 @@ func (p *Pairs) narrow(from []candidate, i int) (alike []candidate, err error) {
 	case -1:
 		return alike, nil
 	case 0:
-		n = min(len(alike), mostAlike)
+		n = min(len(alike), mostNear)
 	}
 	return alike[:n], nil
 }
@@ -328,7 +334,8 @@ func (p *Pairs) windows(layout string, i int) (all []image.Rectangle) {
 }
 
 // inWindows returns the largest difference in windows, in levels, for the best normalisation of each.
-func (p *Pairs) inWindows(s Settings, i int, places []image.Rectangle, part func(n int) (picture.Picture, error)) (worst float64, err error) {
+func (p *Pairs) inWindows(s Settings, i int, places []image.Rectangle, part func(n int) (picture.Picture, error)) (float64, error) {
+	worst := 0.0
 	for n, r := range places {
 		part, err := part(n)
 		if err != nil {
@@ -457,8 +464,8 @@ func (c candidate) normalised(rounding float64) (s Settings, ok bool) {
 	}
 	for _, within := range []float64{0, rounding * largest} { // bit for bit, or what rounding explains
 		for _, short := range shorts {
-			for digits := range most + 1 {
-				for _, way := range scales {
+			for _, way := range scales {
+				for digits := range most + 1 {
 					s := c.Settings
 					for i, slope := range slopes {
 						scale, mean, std := way(slope, bases[i])
@@ -492,28 +499,32 @@ func (s Settings) plain() Settings {
 	return s
 }
 
-// Agreed returns what all settings have in common. one reports whether they are the same, except for what makes no difference where
-// nothing was cropped or resized.
-func Agreed(fits []Fit) (s Settings, one bool) {
-	s, one = fits[0].Settings, true
-	for _, f := range fits[1:] {
+// Agreed returns what all settings have in common. another is one that differs from the first, or nil. Ways to round that give the
+// same tensors count as one: the usual ones are taken.
+func Agreed(fits []Fit) (s Settings, another *Fit) {
+	s = fits[0].Settings
+	for i, f := range fits {
 		a, b := s.Image, f.Image
+		s.Image.CropRoundsDown = a.CropRoundsDown && b.CropRoundsDown
+		s.Image.Tensor = a.Tensor && b.Tensor
 		a.CropRoundsDown, a.Tensor = b.CropRoundsDown, b.Tensor
-		switch {
-		case a == b: // the usual way is without both
-			s.Image.CropRoundsDown = s.Image.CropRoundsDown && f.Image.CropRoundsDown
-			s.Image.Tensor = s.Image.Tensor && f.Image.Tensor
-		default:
-			s.Image, one = Transform{}, false
+		image, turn := a == b, s.Orientation == f.Orientation
+		values := s.Channels == f.Channels && s.Layout == f.Layout && s.Scale == f.Scale && slices.Equal(s.Mean, f.Mean) &&
+			slices.Equal(s.Std, f.Std)
+		if !image {
+			s.Image = Transform{}
 		}
-		if s.Orientation != f.Orientation {
-			s.Orientation, one = "", false
+		if !turn {
+			s.Orientation = ""
 		}
-		if s.Channels != f.Channels || s.Layout != f.Layout || !slices.Equal(s.Mean, f.Mean) || !slices.Equal(s.Std, f.Std) || s.Scale != f.Scale {
-			s.Channels, s.Layout, s.Scale, s.Mean, s.Std, one = "", "", 0, nil, nil, false
+		if !values {
+			s.Channels, s.Layout, s.Scale, s.Mean, s.Std = "", "", 0, nil, nil
+		}
+		if another == nil && !(image && turn && values) {
+			another = &fits[i]
 		}
 	}
-	return s, one
+	return s, another
 }
 
 // gives reports whether the settings give the values, up to a difference.
@@ -538,7 +549,8 @@ func (c candidate) gives(s Settings, within float64) bool {
 // Compare makes tensors from the pictures.
 func (p *Pairs) Compare(s Settings) (f Fit, err error) {
 	f = Fit{Settings: s, Bits: true}
-	if im := &f.Image; im.CropMode == Center && (im.ResizeSize[0] < im.InputSize[0] || im.ResizeSize[1] < im.InputSize[1]) {
+	im := &f.Image
+	if to, size := im.ResizeSize, im.InputSize; im.CropMode == Center && to != [2]int{} && (to[0] < size[0] || to[1] < size[1]) {
 		im.CropPct, im.ResizeSize = shrinking(im.InputSize[0], im.ResizeSize[0]), [2]int{} // with a border
 	}
 	if s, err = f.Resolve(p.Shape); err != nil {

@@ -45,8 +45,8 @@ func (s *search) cause(ctx context.Context) (*Cause, error) {
 			[]string{"give the examples that your evaluation read, or evaluate these"}}, nil
 	case s.impossible() != nil:
 		x := s.impossible()
-		return &Cause{fmt.Sprintf("other examples, or a mean of batches: no number of right ones among %d gives %s %s", s.base.examples, x.Name,
-			x.typed()), []string{"say how many examples your evaluation read: n=…"}}, nil
+		return &Cause{fmt.Sprintf("other examples, or a mean of batches: no number of right ones among %d gives %s %s", s.base.examples,
+			x.Name, x.typed()), []string{"say how many examples your evaluation read: n=…"}}, nil
 	}
 	return nil, nil
 }
@@ -101,8 +101,11 @@ func (s *search) classes(ctx context.Context) (*Cause, error) {
 	if s.distance(p.readings(), s.base) > 1 {
 		return nil, nil
 	}
-	return &Cause{fmt.Sprintf("other order of classes: the examples with the label %s are class %d of the network", s.label(at), order[at]),
-		[]string{"number the labels as in training, or " + setting.ClassNames.With("FILE") + " of fit gives the names in the network's order"}}, nil
+	return &Cause{
+		Words: fmt.Sprintf("other order of classes: the examples with the label %s are class %d of the network", s.label(at), order[at]),
+		Hints: []string{"number the labels as in training, or " + setting.ClassNames.With("FILE") + " of fit gives the names in the " +
+			"network's order"},
+	}, nil
 }
 
 // label names a class of the labels.
@@ -185,8 +188,8 @@ func (s *search) arithmetic(ctx context.Context) (*Cause, error) {
 		for _, size := range sizes[:8] {
 			if first := n - n%size; !tried[first] {
 				tried[first] = true
-				try(&plainly{of: s.Check, first: first}, "drop_last=False reads all examples", "other examples: these are the numbers of the first "+
-					"%d of %d, as a loader with batches of %d and drop_last reads them", first, n, size)
+				try(&plainly{of: s.Check, first: first}, "drop_last=False reads all examples", "other examples: these are the numbers of "+
+					"the first %d of %d, as a loader with batches of %d and drop_last reads them", first, n, size)
 			}
 		}
 	}
@@ -210,7 +213,7 @@ func (s *search) arithmetic(ctx context.Context) (*Cause, error) {
 		return nil, err
 	}
 	var found *Cause
-	var others []string // of other kinds, which few digits do not tell apart
+	var others []string // of other kinds, which few digits do not distinguish
 	nearest, at := 1.0, -1
 	for i, c := range all {
 		switch d := s.distance(c.readings(), s.base); {
@@ -225,7 +228,7 @@ func (s *search) arithmetic(ctx context.Context) (*Cause, error) {
 		}
 	}
 	if len(others) > 0 {
-		found.Hints = append(found.Hints, "as well: "+others[len(others)-1]+". More digits tell them apart")
+		found.Hints = append(found.Hints, "as well: "+others[len(others)-1]+". More digits distinguish them")
 	}
 	return found, nil
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -45,7 +44,9 @@ var metrics = []metric{
 	{"auroc auc roc_auc rocauc", true, func(f *figures) []reading { return f.value("auroc") }},
 	{"average_precision ap pr_auc auprc", true, func(f *figures) []reading { return f.value("average_precision") }},
 	{"map mean_average_precision", true, func(f *figures) []reading { return f.value("map") }},
-	{"top5 top_5 acc5 acc_5 top5_acc top5_accuracy top_k_categorical_accuracy", true, func(f *figures) []reading { return f.value("top5") }},
+	{"top5 top_5 acc5 acc_5 top5_acc top5_accuracy top_k_categorical_accuracy", true, func(f *figures) []reading {
+		return f.value("top5")
+	}},
 	{"perplexity ppl", false, func(f *figures) (all []reading) {
 		for _, r := range f.value("nll") {
 			all = append(all, reading{math.Exp(r.value), ""})
@@ -250,7 +251,7 @@ func (c *plainly) add(t task.Task, outcome []float64, label target.Target) error
 		c.evaluator = task.NewEvaluator(t, task.EvaluateOptions{MainOnly: !c.of.further, NoIntervals: true, NoLosses: true})
 	}
 	c.examples++
-	several := task.TraitsOf(task.OnePosition(t).About().Name).Labels == target.Labels
+	_, several := task.OnePosition(t).(task.Paired)
 	err := task.EachKnown(t, outcome, label, func(_ int, row []float64, one target.Target) error {
 		c.positions++
 		if c.smoothing > 0 {
@@ -268,22 +269,11 @@ func (c *plainly) add(t task.Task, outcome []float64, label target.Target) error
 	if err != nil {
 		return err
 	}
-	if of, ok := t.(task.Targeted); ok && task.Missing(t) != nil {
+	if task.Missing(t) != nil {
 		c.noiseless = true
-		outcome = noisy(of, outcome)
+		outcome = t.Apply(nil, task.UnitNoise(label.Width), outcome) // errors of means do not depend on it
 	}
 	return c.evaluator.Add(outcome, label)
-}
-
-// noisy gives means a variance. It changes no error of a mean.
-func noisy(t task.Targeted, outcome []float64) []float64 {
-	var all []regression.Moments
-	for k := range task.Targets(t) {
-		m := t.Moments(outcome, k)
-		m.Aleatoric = 1
-		all = append(all, m)
-	}
-	return t.FromMoments(all)
 }
 
 // count counts the right ones of several labels.

@@ -39,6 +39,7 @@ type Numbers struct {
 var (
 	pair     = regexp.MustCompile(`([^\s,;:=]+)\s*[:=]\s*([^\s,;:=]+)`)
 	between  = regexp.MustCompile(`^[\s,;]*$`)
+	around   = strings.NewReplacer(" - ", "  ", " | ", "  ", "{", " ", "}", " ", "'", "", `"`, "") // Keras, tqdm and dicts of Python
 	prefixes = []string{"val_", "valid_", "validation_", "test_", "eval_", "mean_", "avg_", "average_"}
 	counts   = []string{"n", "examples", "samples", "size", "num_examples", "num_samples", "count", "total"}
 )
@@ -46,6 +47,7 @@ var (
 // Parse reads numbers as evaluations print them, such as "accuracy=0.953 loss=0.2011 n=5000".
 func Parse(s string) (*Numbers, error) {
 	x := &Numbers{}
+	s = around.Replace(s)
 	for _, p := range pair.FindAllStringSubmatch(s, -1) {
 		if err := x.add(p[1], p[2]); err != nil {
 			return nil, err

@@ -13,6 +13,9 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
+// mostPairs is the largest number of raw examples that are compared.
+const mostPairs = 32
+
 // Pairs returns the raw examples as pictures with the tensors of an input of the graph. It returns nil if the file has none.
 func (f *File) Pairs(m *onnxio.Model, input string) (*preprocess.Pairs, error) {
 	inputs := m.FeedInputs()
@@ -25,12 +28,13 @@ func (f *File) Pairs(m *onnxio.Model, input string) (*preprocess.Pairs, error) {
 		if len(a.Shape) != 4 || a.Shape[0] < len(f.Raw) {
 			return nil, fmt.Errorf("%s: array %q: shape %d, want a tensor for each of %d raw examples", f.Path, key, a.Shape, len(f.Raw))
 		}
-		p := &preprocess.Pairs{Shape: a.Example(), Files: f.Raw, Rounding: 5e-7}
+		raw := f.Raw[:min(len(f.Raw), mostPairs)]
+		p := &preprocess.Pairs{Shape: a.Example(), Files: raw, Rounding: 5e-7}
 		if a.Type.Kind == 'f' && a.Type.Size == 2 {
 			p.Rounding = 1e-3
 		}
 		all := a.Float64s()
-		for i := range f.Raw {
+		for i := range raw {
 			p.Tensors = append(p.Tensors, part(all, a.Shape[0], i))
 		}
 		return p, nil
@@ -61,12 +65,13 @@ func (f *File) Columns(m *onnxio.Model, input string) (names []string, note stri
 			return slices.EqualFunc(x, values, func(x, v float64) bool { return float32(x) == float32(v) || x != x && v != v })
 		})
 		if len(equal) > 1 {
-			return nil, fmt.Sprintf("the columns %s have the same numbers in its rows, and cannot be told from each other", numpy.Quote(equal))
+			return nil, fmt.Sprintf("the columns %s have the same numbers in its rows, and cannot be told from each other",
+				numpy.Quote(equal))
 		}
 		if len(equal) == 0 {
 			if scaled := matching(all, rows, func(x []float64) bool { return onLine(x, values) }); len(scaled) == 1 {
-				return nil, fmt.Sprintf("the network takes the column %q scaled, as number %d of an example: tables for it need scaled numbers",
-					scaled[0], k)
+				return nil, fmt.Sprintf("the network takes the column %q scaled, as number %d of an example: tables for it need scaled "+
+					"numbers", scaled[0], k)
 			}
 			return nil, fmt.Sprintf("none of the columns of its rows has number %d of the examples: tables for the network need what the "+
 				"loader makes of the rows", k)

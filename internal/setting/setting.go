@@ -69,6 +69,7 @@ const (
 	Settings    Setting = "settings"
 	State       Setting = "state"
 	StateDict   Setting = "state-dict"
+	Storage     Setting = "storage"
 	Store       Setting = "store"
 	Targets     Setting = "targets"
 	Task        Setting = "task"

@@ -130,8 +130,8 @@ var (
 	// eceNoise shows how much of an ECE is noise.
 	eceNoise = []measure{
 		figure("ece_calibrated", "ECE if calibrated", 4, func(r *result) float64 { return r.noise().Mean }).brief().
-			note("ECE if calibrated: mean for a calibrated model with the same confidences. From and to: 95 % of such models lie between. " +
-				"An ECE within this range is no sign of bad calibration"),
+			note("ECE if calibrated: mean for a calibrated model with the same confidences. From and to: 95 % of such models lie " +
+				"between. An ECE within this range is no sign of bad calibration"),
 		figure("ece_calibrated_low", "from", 4, func(r *result) float64 { return r.noise().Low }).brief(),
 		figure("ece_calibrated_high", "to", 4, func(r *result) float64 { return r.noise().High }).brief(),
 		figure("rmsce_debiased", "RMSCE, debiased", 4, func(r *result) float64 { return calibrate.DebiasedRMSCE(r.diagram) }).further().

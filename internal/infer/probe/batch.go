@@ -75,7 +75,7 @@ func (r *Runner) CheckBatches(ctx context.Context, report, earlier *Report, s *S
 	if d.Padding == 0 {
 		report.BatchSize = max(chosen, int(r.Input.Shape[0]))
 	}
-	return report.Take(0, Fault{Name: "lists without a mask", Severity: Warning, When: d.Padding > 0 && chosen != 1,
+	return report.Take(r.holds, Fault{Name: "lists without a mask", Severity: Warning, When: d.Padding > 0 && chosen != 1,
 		Cause: fmt.Sprintf("a score changes by %.2g %% of its range when an example is filled up to the length of a longer one in "+
 			"its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the "+
 			"examples", 100*d.Padding),

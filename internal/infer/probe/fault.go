@@ -6,9 +6,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/moments"
 )
 
-// A Fault is a row of a table of what may be wrong with a network and its data. A function of the tested record lists the rows of each
-// table in their order: [Inputs] (inputs.go, changes.go), the form of scores (forms.go), numbers (numbers.go) and batches (batch.go).
-// Package batchnorm has the table of statistics.
+// A Fault is a row of the table of what may be wrong with a network and its data. Functions of the tested record list the rows, in this
+// order: inputs (inputs.go, changes.go), the form of scores (forms.go, ordinal.go) or numbers (numbers.go), batches (batch.go).
 type Fault struct {
 	Name     string // is unique
 	Severity Severity
@@ -34,7 +33,7 @@ const (
 	Warning                  // is kept with the results
 )
 
-// A Property of a network or its data is proven, or stated by the user. A [Record] and [Inputs] hold those that are known.
+// A Property of a network or its data is proven, or stated by the user. [NewRunner] finds those of a network.
 type Property int
 
 // Each is a bit.

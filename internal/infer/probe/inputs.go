@@ -84,11 +84,16 @@ func (r *Report) compare(ctx context.Context, s *Sample, all []part, how Inputs)
 
 // wrong takes a fault of an input into the report. It may be nil.
 func (r *Report) wrong(p part, f *Fault) {
-	if f != nil {
-		f.Severity, f.Cause = Wrong, fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s", p.of(), f.Cause)
-		f.Hint = "To fix it: " + f.Hint
-		r.warn(f)
+	if f == nil {
+		return
 	}
+	of := ""
+	if p.name != "" {
+		of = fmt.Sprintf(" of input %q", p.name)
+	}
+	f.Severity, f.Hint = Wrong, "To fix it: "+f.Hint
+	f.Cause = fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s", of, f.Cause)
+	r.warn(f)
 }
 
 // part is one input of a sample.
@@ -206,14 +211,6 @@ func layout(shape, declared []int64, picture bool, pre preprocess.Settings) (kin
 		return moments.Channels, int(shape[0]), elements / int(shape[0])
 	}
 	return moments.Channels, 1, elements
-}
-
-// of names the input for messages.
-func (p part) of() string {
-	if p.name == "" {
-		return ""
-	}
-	return fmt.Sprintf(" of input %q", p.name)
 }
 
 // against lists what may be wrong with an input, compared with training.
@@ -342,7 +339,11 @@ func (p part) columns(trained moments.Summary, e moments.Explanation, from strin
 		what := "is not like in training"
 		switch {
 		case c.From >= 0:
-			what = fmt.Sprintf("has the values that column %d had in training", back(e.Columns, c))
+			from := c.From
+			if k := slices.IndexFunc(e.Columns, func(o moments.ColumnChange) bool { return o.From == c.Column }); k >= 0 {
+				from = e.Columns[k].Column
+			}
+			what = fmt.Sprintf("has the values that column %d had in training", from)
 		case len(c.Units) > 0:
 			what = "has " + c.Units[0].Name
 			if len(c.Units) > 1 {
@@ -368,16 +369,6 @@ func moment(mean, std float64) string {
 		mean = 0
 	}
 	return fmt.Sprintf("mean %.3g and standard deviation %.3g", mean, std)
-}
-
-// back returns the column that had, in training, the values that column c has here.
-func back(all []moments.ColumnChange, c moments.ColumnChange) int {
-	for _, other := range all {
-		if other.From == c.Column {
-			return other.Column
-		}
-	}
-	return c.From
 }
 
 // plausible lists what may be wrong with pictures by the range that mean and standard deviation of the preprocessing imply. Without
@@ -458,7 +449,7 @@ func (r *Report) againstLayer(ctx context.Context, s *Sample, parts []part, how 
 	some := *s
 	some.rows = s.rows[:min(tried, len(s.rows))]
 	best, of := min(1, now.score()/2), parts[0]
-	var found *Fault
+	found := Fault{}
 	for _, p := range parts {
 		if p.values == nil {
 			continue
@@ -473,30 +464,23 @@ func (r *Report) againstLayer(ctx context.Context, s *Sample, parts []part, how 
 				return err
 			}
 			if then.score() < best {
-				best, of, found = then.score(), p, &f
+				best, of, found = then.score(), p, f
+				found.When, found.Cause = true, f.Cause+". "+all
 			}
 		}
-	}
-	if found != nil {
-		found.Cause += ". " + all
-		r.wrong(of, found)
-		return nil
 	}
 	fix := "give the values in the units of training, standardised if those of training were"
 	if of.picture {
 		fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " +
 			setting.Fit.With(setting.Preprocess.With("NAME"))
 	}
-	if how.Run.Posterior.Single() {
-		how.Holds |= Frozen
-	}
-	r.wrong(of, First([]Fault{
+	r.wrong(of, First([]Fault{found,
 		{Name: "another spread at the first layer", // the first convolution keeps a factor that all values have
 			When: 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio,
 			Cause: fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s",
 				math.Exp(now.spread), all), Hint: fix},
 		{Name: "other data at the first layer", Unless: Frozen, When: true, Cause: otherData + all, Hint: compareBatch()},
-	}, how.Holds))
+	}, how.Holds|how.Run.holds))
 	return nil
 }
 

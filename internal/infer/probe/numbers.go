@@ -41,7 +41,7 @@ func (r *Record) CheckNumbers(report *Report, stated task.RegressionSpec, first,
 	var held []int
 	for i := range len(r.Scores) / r.Count {
 		row := r.Scores[i*r.Count:][:r.Count]
-		if !slices.ContainsFunc(row, func(v float32) bool { return v-v != 0 }) {
+		if !slices.ContainsFunc(row, infinite) {
 			n.rows, held = append(n.rows, row), append(held, i)
 		}
 	}
@@ -66,7 +66,14 @@ func (n *numbers) faults() []Fault {
 		}
 	}
 	half := pairs && n.Count > 1 && n.means.Low < 0 && n.second.Positive()
-	negative, least := n.negative()
+	negative, least := 0, 0.0
+	for _, row := range n.rows {
+		for _, v := range row[n.targets:] {
+			if byVariance && v < 0 {
+				negative, least = negative+1, min(least, float64(v))
+			}
+		}
+	}
 	hint := "fit again with " + byHead(regression.ByLogVariance) + ", if these are logarithms of variances, or with " +
 		byHead(regression.BySoftplus) + ", if training applied a softplus to them\nthe means must stand before the variances"
 	if means+told != "" {
@@ -120,21 +127,6 @@ func (n *numbers) classes() string {
 		return ""
 	}
 	return "scores"
-}
-
-// negative counts the variances below 0, and returns the least.
-func (n *numbers) negative() (bad int, least float64) {
-	if n.Head != regression.ByVariance {
-		return 0, 0
-	}
-	for _, row := range n.rows {
-		for _, v := range row[n.targets:] {
-			if v < 0 {
-				bad, least = bad+1, min(least, float64(v))
-			}
-		}
-	}
-	return bad, least
 }
 
 // column returns score c of each row.

@@ -25,12 +25,16 @@ type Runner struct {
 	session *infer.Session // nil until Open
 	few     bool           // a few examples left no doubt about the last scores
 	record  *Record        // of a few examples
+	holds   Property       // what is proven of the network
 	model   infer.Model
 }
 
 // NewRunner returns a Runner of the last checkpoint of n. The caller closes it.
 func NewRunner(e *infer.Engine, n *infer.Network) (r *Runner, err error) {
 	r = &Runner{Network: n, engine: e.With(ort.Provider{}, e.Options().Passes)}
+	if n.Posterior.Single() {
+		r.holds = Frozen
+	}
 	r.model, err = n.LastCheckpoint()
 	return r, err
 }
@@ -173,6 +177,7 @@ func (r *Runner) Record(ctx context.Context, s *Sample, examples int) (*Record, 
 func (r *Runner) facts(batch int) *Record {
 	return &Record{
 		Task:             r.Posterior.Card.Task,
+		Holds:            r.holds,
 		Batch:            batch,
 		OutputProperties: r.OutputProperties(),
 		Known:            r.Form(),
@@ -238,14 +243,12 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, hol
 			return err
 		}
 		if r.Scoreless() {
-			for _, v := range rec.Scores {
-				if v-v != 0 {
-					return fmt.Errorf("the network's output is not finite: %v", v)
-				}
+			if k := slices.IndexFunc(rec.Scores, infinite); k >= 0 {
+				return fmt.Errorf("the network's output is not finite: %v", rec.Scores[k])
 			}
 			return nil
 		}
-		rec.Holds = holds
+		rec.Holds |= holds
 		found, sure, err := r.judge(rec)
 		if r.few = sure && examples == Few; sure || examples >= s.Len() {
 			return r.take(report, found, rec, err)

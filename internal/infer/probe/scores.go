@@ -93,6 +93,8 @@ func total(row []float32, f func(float64) float64) (sum float64) {
 
 func itself(x float64) float64 { return x }
 
+func infinite(v float32) bool { return v-v != 0 } // or NaN
+
 // tinyAboveZero is how far above 0 rounding may bring the logarithm of a probability.
 // clampedSum is how far from 1 exponentials may add up of logarithms that were clamped.
 const (

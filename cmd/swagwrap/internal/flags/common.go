@@ -90,8 +90,8 @@ func Expect(o *open.ExpectOptions, not string) Table {
 	return Table{
 		Parsed(Row{
 			Name: "expect",
-			Usage: "first hold the last checkpoint against the `NUMBERS` that your own evaluation printed for it on the same data, such as " +
-				"\"accuracy=0.953 loss=0.2011 n=5000\"",
+			Usage: "first hold the last checkpoint against the `NUMBERS` that your own evaluation printed for it on the same data, such " +
+				"as \"accuracy=0.953 loss=0.2011 n=5000\"",
 			Hint: "as your evaluation printed them: --expect \"accuracy=0.953 loss=0.2011 n=5000\"",
 			Not:  not,
 		}, &o.Numbers, printed.Parse),

@@ -169,7 +169,7 @@ def affordable(model: torch.nn.Module, example: torch.Tensor, epoch: float) -> i
     """How many examples a network computes in the time for them. An epoch of training took so many seconds."""
     begin = time.perf_counter()
     compute(model, {"inputs.0": _plain(example[:FEWEST])})
-    one = (time.perf_counter() - begin) / FEWEST
+    one = max((time.perf_counter() - begin) / FEWEST, 1e-6)
     return max(FEWEST, min(len(example), int(max(SECONDS, SHARE * epoch) / one)))
 
 
