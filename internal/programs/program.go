@@ -62,8 +62,8 @@ func Near(paths []string, top string, last *statefile.File, metadata map[string]
 	}
 	for d := filepath.Dir(path); ; d = filepath.Dir(d) {
 		r.dirs = append(r.dirs, d)
-		if within, err := filepath.Rel(filepath.Clean(top), d); err != nil || strings.HasPrefix(within, "..") || len(r.dirs) > maxLevels+2 ||
-			d == filepath.Dir(d) {
+		within, err := filepath.Rel(filepath.Clean(top), d)
+		if err != nil || strings.HasPrefix(within, "..") || len(r.dirs) > maxLevels+2 || d == filepath.Dir(d) {
 			break
 		}
 	}
