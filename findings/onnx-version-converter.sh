@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: convert_version keeps what a model computes, or refuses.
-# Happens: two operators whose defaults changed lose their meaning. A linear Resize or Upsample before opset 11 has pixels at x / scale. After
-#   conversion it has half-pixel centres: another picture. A Softmax over channels of opset 13 on four axes becomes one over all channels
+# Happens: two operators whose defaults changed lose their meaning. A linear Resize or Upsample before opset 11 has pixels at x / scale,
+#   and half-pixel centres after conversion: another picture. A Softmax over channels of opset 13 on four axes becomes one over all channels
 #   and pixels together before opset 13. The other way, opset 11 to 13, Softmax is right.
 # Versions: onnx 1.23.2, onnxruntime 1.32.0.
 # Matters: segmentation networks end in both. Old exports are lifted to a newer opset before weights are replaced or members joined, and new

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Expected: AveragedModel(use_buffers=True), which is the advice for networks with batch norm, averages running statistics. The averaged layer of a
-#   spectral_norm network has the largest singular value 1, or 1.1.
+# Expected: AveragedModel(use_buffers=True), which is the advice for networks with batch norm, averages running statistics.
+#   An averaged layer with spectral_norm has the largest singular value 1, or 1.1.
 # Happens: spectral_norm keeps two unit vectors as buffers. They turn during training, and their mean is far shorter than 1. The weight is
 #   divided by u·W·v, so the averaged network's weights are many times too large, while the trained ones and the raw average are right.
 #   With use_buffers=False the value is 1.
