@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: a loss over rows of which one is NaN is NaN, or NA.
-# Happens: mnLogLoss, multiClassSummary and twoClassSummary of caret leave the row out without a message. A network that is NaN for its hardest
-#   rows has a better loss and AUC than one that answers. A probability of 0 at the label is kept, as 1e-15.
+# Happens: mnLogLoss, multiClassSummary and twoClassSummary of caret leave the row out without a message. A network that is NaN for
+#   its hardest rows has a better loss and AUC than one that answers. A probability of 0 at the label is kept, as 1e-15.
 # Versions: r-cran-caret 6.0-93 of Debian 12.
 # Matters: models are chosen by these summaries; a member with NaN scores wins.
 # Source: mnLogLoss: complete.cases; multiClassSummary and twoClassSummary were seen by running.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: a metric of R takes a factor of two levels as labels, the usual type there, or refuses it.
-# Happens: ModelMetrics turns it into 1 and 2 and puts these into the formula. Good scores have the log loss −.93 instead of .16 and the Brier
-#   score 1.12 instead of .03; auc of the same factor is right, but of the numbers 1 and 2 it is 0 instead of 1. mlogLoss counts
+# Happens: ModelMetrics turns it into 1 and 2 and puts these into the formula. Good scores have the log loss −.93 instead of .16, and the
+#   Brier score 1.12 instead of .03; auc of the same factor is right, but of the numbers 1 and 2 it is 0 instead of 1. mlogLoss counts
 #   classes from 1; labels from 0 give a number. ROCR does so for rmse, and refuses for mxe.
 # Versions: r-cran-modelmetrics 1.2.2.2 and r-cran-rocr 1.0 of Debian 12.
 # Matters: lower is better, so a negative loss wins a comparison. Exported scores meet labels of Python (from 0) and of R (from 1) here.

@@ -38,7 +38,8 @@ def nll(p):
 
 for model, y in ((LogisticRegression(), two), (LinearDiscriminantAnalysis(), three)):
     model.fit(x, y)
-    seen(f"{type(model).__name__}, {y.max() + 1} classes: difference", np.abs(exported(model)[1] - model.predict_proba(x)).max(), near(0, 1e-5))
+    difference = np.abs(exported(model)[1] - model.predict_proba(x)).max()
+    seen(f"{type(model).__name__}, {y.max() + 1} classes: difference", difference, near(0, 1e-5))
 model = LinearDiscriminantAnalysis().fit(x, two)
 labels, p = exported(model)
 d = model.decision_function(x)

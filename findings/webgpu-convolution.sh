@@ -2,15 +2,16 @@
 # Expected: a convolution on the WebGPU provider differs from the processor's by 1e-5.
 # Happens: from channels that three divides and four does not, to channels that four divides, the result is wrong by as much as its size:
 #   6 to 8 is wrong; 6 to 7, 5 to 8 and 12 to 8 are right, and so is 3 to 8.
-# Versions: onnxruntime 1.32.0, onnxruntime-ep-webgpu 0.4.0, SwiftShader (a device in software) from @sparticuz/chromium 153.0.0. x86-64, with npm.
+# Versions: onnxruntime 1.32.0, onnxruntime-ep-webgpu 0.4.0, SwiftShader (a device in software) of
+#   @sparticuz/chromium 153.0.0. It runs on x86-64, with npm.
 # Matters: networks with 6, 9 or 18 channels (two pictures, spectral bands) get other scores on that provider alone, without a message.
 # Source: seen by running; microsoft/onnxruntime#29651 may be the same.
 . "$(dirname "$0")/lib.sh"
 packages numpy==2.4.6 onnx==1.23.2 onnxruntime==1.32.0 onnxruntime-ep-webgpu==0.4.0
 npm pack --silent @sparticuz/chromium@153.0.0 >&2 || { echo "error: npm could not get the device in software" >&2; exit 2; }
 tar xzf sparticuz-chromium-*.tgz package/bin/swiftshader.tar.br
-node -e 'const f = require("fs"); f.writeFileSync("s.tar", require("zlib").brotliDecompressSync(f.readFileSync("package/bin/swiftshader.tar.br")))'
-tar xf s.tar
+node -e 'const f = process.argv[1], fs = require("fs"); process.stdout.write(require("zlib").brotliDecompressSync(fs.readFileSync(f)))' \
+	package/bin/swiftshader.tar.br | tar xf -
 export LD_LIBRARY_PATH="$work" ORT_WEBGPU_EP_ALLOW_SOFTWARE_ADAPTER=1
 export VK_DRIVER_FILES="$work/vk_swiftshader_icd.json" VK_ICD_FILENAMES="$work/vk_swiftshader_icd.json"
 check <<'END'
