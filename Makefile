@@ -57,7 +57,11 @@ LONG = TestCheckOfSimulatedTraining TestGoldenMethods TestGoldenMixture TestDeep
 	TestForgedEntries TestInputsSurviveGarbageCollection TestExportsFuse TestKernelsSameBits TestValidationPasses TestSWAGMemberTemp \
 	TestSWAGTemp TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample TestRegressions TestFalseAlarms TestOutputProperties TestPower \
 	TestPlantedBeside TestReplacedAfterVerify TestVerify TestVerifyOwner TestECENoiseCoverage TestEvaluateJudgesSetsOnOtherHalf \
-	TestCoverageRange TestAnsweringKeepsItsGuarantee TestSetsOfUnits TestTemperatureError TestFitVectorScalingFindsMinimum
+	TestCoverageRange TestAnsweringKeepsItsGuarantee TestSetsOfUnits TestTemperatureError TestFitVectorScalingFindsMinimum \
+	TestManyTensors TestMatchSimplified TestFoldedConstants TestStore TestTokens TestTokensOfLargeVocabulary TestCrossFits TestRefinementOfUnits \
+	TestECENoise TestHonest TestUnitFolds TestCoverage TestAPSKeepsItsGuarantee TestVectorGolden TestFigures TestPictures TestKnown TestLabelsTell \
+	TestFusedAverage TestSettled TestBlocksSameBits TestParameterized TestExportedMemberScoresAlike TestAdapted TestGroups \
+	TestFixedBatch TestHalf
 
 # OpenVINO is offered for linux/amd64. WebGPU runs on a software device here: Mesa 25 is installed if it is missing, which wants root
 # and Debian. CUDA wants an NVIDIA GPU, and PyTorch for CUDA 13 in the active Python environment.

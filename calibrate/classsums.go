@@ -24,15 +24,16 @@ func (c *confidenceCell) add(o confidenceCell) {
 type ClassSums struct {
 	Classes   int
 	Positions int64
-	Confusion []int64 // Classes×Classes: row is the true class, column the predicted one; nil after Brief
 	NLL       float64 // Σ −log p(true class), nats
 	Brier     float64 // Σ Σ_c (p_c − [y = c])²
 
 	// confidence has [cells] cells of all positions, and border those of positions beside another class. Both are nil
 	// if nothing was counted, or after Brief. class has [classBins] bins of each class.
 	confidence, border, class []confidenceCell
-	// pairs takes the place of Confusion after Brief. An example has few of the Classes² pairs.
-	pairs []pair
+	// confusion is Classes×Classes: row is the true class, column the predicted one. An example has few of these pairs, and pairs takes
+	// the place of the matrix until it is longer.
+	confusion []int64
+	pairs     []pair
 }
 
 // pair counts positions with the same true and predicted class. at is its place in a confusion matrix.
@@ -42,8 +43,33 @@ type pair struct {
 }
 
 // NewClassSums returns sums of no positions.
-func NewClassSums(classes int) *ClassSums {
-	return &ClassSums{Classes: classes, Confusion: make([]int64, classes*classes)}
+func NewClassSums(classes int) *ClassSums { return &ClassSums{Classes: classes} }
+
+// Reset returns to sums of no positions. It keeps the memory.
+func (s *ClassSums) Reset() {
+	for _, all := range [][]confidenceCell{s.confidence, s.border, s.class} {
+		clear(all)
+	}
+	clear(s.confusion)
+	s.pairs, s.Positions, s.NLL, s.Brier = s.pairs[:0], 0, 0, 0
+}
+
+// count adds n positions to a pair.
+func (s *ClassSums) count(at int, n int64) {
+	if s.confusion != nil {
+		s.confusion[at] += n
+		return
+	}
+	if s.pairs = append(s.pairs, pair{at, n}); len(s.pairs) > s.Classes*s.Classes {
+		s.confusion, s.pairs = s.matrix(), nil
+	}
+}
+
+// matrix returns the confusion matrix.
+func (s *ClassSums) matrix() []int64 {
+	out := make([]int64, s.Classes*s.Classes)
+	s.eachPair(func(at int, n int64) { out[at] += n })
+	return out
 }
 
 // Add adds a position with the probabilities p of all classes and a label in [0, Classes). border says that the position
@@ -70,7 +96,7 @@ func (s *ClassSums) Add(p []float64, label int, border bool) {
 	}
 	s.Positions++
 	s.NLL -= math.Log(p[label])
-	s.Confusion[label*s.Classes+top]++
+	s.count(label*s.Classes+top, 1)
 	one := confidenceCell{1, 0, p[top]}
 	if top == label {
 		one.Right = 1
@@ -88,13 +114,7 @@ func cellAt(v float64, n int) int { return min(int(v*float64(n)), n-1) }
 // Merge adds the positions of o.
 func (s *ClassSums) Merge(o *ClassSums) {
 	s.Positions, s.NLL, s.Brier = s.Positions+o.Positions, s.NLL+o.NLL, s.Brier+o.Brier
-	o.eachPair(func(at int, n int64) {
-		if s.Confusion == nil {
-			s.pairs = append(s.pairs, pair{at, n})
-		} else {
-			s.Confusion[at] += n
-		}
-	})
+	o.eachPair(s.count)
 	mergeCells(&s.confidence, o.confidence)
 	mergeCells(&s.border, o.border)
 	mergeCells(&s.class, o.class)
@@ -111,7 +131,7 @@ func mergeCells(to *[]confidenceCell, from []confidenceCell) {
 
 // eachPair calls f with the number of positions of each pair of a true and a predicted class that occurs. Pairs may come again.
 func (s *ClassSums) eachPair(f func(at int, n int64)) {
-	for at, n := range s.Confusion {
+	for at, n := range s.confusion {
 		if n != 0 {
 			f(at, n)
 		}

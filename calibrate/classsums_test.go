@@ -123,6 +123,9 @@ func TestStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		parts.Merge(again)
+		if i > 0 { // the bytes of one are enough
+			continue
+		}
 		for n := range b {
 			if _, err := calibrate.ParseClassSums(b[:n]); err == nil {
 				t.Fatalf("%d of %d bytes are no error", n, len(b))

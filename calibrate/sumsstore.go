@@ -13,7 +13,7 @@ func (s *ClassSums) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.Classes))
 	b = binary.AppendUvarint(b, uint64(s.Positions))
 	b = appendFloat(appendFloat(b, s.NLL), s.Brier)
-	for _, n := range s.Confusion {
+	for _, n := range s.matrix() {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	for _, all := range [][]confidenceCell{s.confidence, s.border, s.class} {
@@ -60,8 +60,10 @@ func ParseClassSums(b []byte) (*ClassSums, error) {
 	s := NewClassSums(n)
 	s.Positions = int64(r.count(math.MaxInt64))
 	s.NLL, s.Brier = r.float(), r.float()
-	for i := range s.Confusion {
-		s.Confusion[i] = int64(r.count(math.MaxInt64))
+	for at := range n * n {
+		if v := int64(r.count(math.MaxInt64)); v != 0 {
+			s.count(at, v)
+		}
 	}
 	s.confidence, s.border, s.class = r.list(cells), r.list(cells), r.list(n*classBins)
 	if r.bad || len(r.b) > 0 {

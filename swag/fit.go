@@ -99,7 +99,12 @@ type Parity struct {
 	Tolerance  float64 `json:"tolerance"`
 	// Made is the part of the framework's report that tells how the numbers were made: device, type, version.
 	Made string `json:"made,omitempty"`
+	// Loader is how equal the tensors of the training program are to those that the preprocessing on the card makes of its pictures.
+	Loader string `json:"loader,omitempty"`
 }
+
+// Proves reports whether every checkpoint has outputs of the training framework, and the graph gives them.
+func (p *Parity) Proves() bool { return p != nil && p.Off == "" && p.Held > 0 && p.Held == p.Of }
 
 // String says it in words.
 func (p *Parity) String() string {

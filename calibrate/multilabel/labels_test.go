@@ -32,12 +32,12 @@ func TestNewPredictions(t *testing.T) {
 		{[]float64{1, 0.5}, []float64{1e-20, 0.5}, 1, []int{0, 1}, ""},
 		{nil, nil, 2, nil, "no rows, want at least one"},
 		{[]float64{1}, nil, 0, []int{1}, "0 labels, want at least 1"},
-		{[]float64{1, 0, 1}, nil, 2, []int{1, 0, 1}, "3 probabilities and 0 complements for 3 truths of 2 labels each"},
-		{[]float64{1, 0}, []float64{1}, 2, []int{1, 0}, "2 probabilities and 1 complements for 2 truths of 2 labels each"},
+		{[]float64{1, 0, 1}, nil, 2, []int{1, 0, 1}, "3 probabilities and 0 complements for 3 values of 2 labels each"},
+		{[]float64{1, 0}, []float64{1}, 2, []int{1, 0}, "2 probabilities and 1 complements for 2 values of 2 labels each"},
 		{[]float64{0.5, 1.5}, nil, 2, []int{1, 0}, "row 0: label 1: probability 1.5, want 0 to 1"},
 		{[]float64{0.5, math.NaN()}, nil, 1, []int{1, 0}, "row 1: label 0: probability NaN, want 0 to 1"},
 		{[]float64{0.5}, []float64{0.4}, 1, []int{1}, "row 0: label 0: probability 0.5 and complement 0.4, want a sum of 1"},
-		{[]float64{0.5, 0.5}, nil, 2, []int{1, 2}, "row 0: label 1: truth 2, want 0, 1 or -1"},
+		{[]float64{0.5, 0.5}, nil, 2, []int{1, 2}, "row 0: label 1: value 2, want 0, 1 or -1"},
 	} {
 		_, err := multilabel.NewPredictions(tt.probs, tt.complements, tt.labels, tt.targets)
 		refused(t, err, tt.want)
@@ -73,7 +73,7 @@ func TestWarnings(t *testing.T) {
 		got = append(got, w.Error())
 	}
 	want := []string{
-		"NLL is infinite: the truth about 2 of 4 labels has probability 0",
+		"NLL is infinite: the values of 2 of 4 labels have probability 0",
 		"2 of 3 labels have one value only, and are in no calibration error, average precision or AUROC: the first is 1",
 		"macro ECE is mostly noise: a label is known of 2 examples, want at least 200 (10 per bin)",
 	}

@@ -148,7 +148,7 @@ func (m *Metrics) warn(infinite, fewest int, ece calibrate.ECEOptions) {
 		add(errors.New("nothing is known of any label"))
 	}
 	if infinite > 0 {
-		add(fmt.Errorf("%w: the truth about %d of %d labels has probability 0", calibrate.ErrInfinite, infinite, m.Known))
+		add(fmt.Errorf("%w: the values of %d of %d labels have probability 0", calibrate.ErrInfinite, infinite, m.Known))
 	}
 	degenerate, first := 0, 0
 	for i, l := range m.Each {

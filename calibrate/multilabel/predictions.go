@@ -41,7 +41,7 @@ func NewPredictions(probs, complements []float64, labels int, targets []int) (Pr
 	case len(targets) == 0:
 		return Predictions{}, errors.New("no rows, want at least one")
 	case len(targets)%labels != 0 || len(probs) != len(targets) || complements != nil && len(complements) != len(targets):
-		return Predictions{}, fmt.Errorf("%d probabilities and %d complements for %d truths of %d labels each", len(probs),
+		return Predictions{}, fmt.Errorf("%d probabilities and %d complements for %d values of %d labels each", len(probs),
 			len(complements), len(targets), labels)
 	}
 	for i := range p.Len() {
@@ -76,7 +76,7 @@ func CheckRow(probs, complements []float64, targets []int) error {
 
 func checkTarget(label, targets int) error {
 	if targets != 0 && targets != 1 && targets != Unknown {
-		return fmt.Errorf("label %d: truth %d, want 0, 1 or %d", label, targets, Unknown)
+		return fmt.Errorf("label %d: value %d, want 0, 1 or %d", label, targets, Unknown)
 	}
 	return nil
 }

@@ -190,7 +190,7 @@ func (m Scaler) gather(logits []float64, labels int, targets []int) ([]known, er
 		case y == Unknown:
 			continue
 		case math.IsInf(z, 1-2*y): // +Inf for an absent label, −Inf for a present one
-			return nil, fmt.Errorf("row %d: label %d: the truth %w", k/labels, k%labels, calibrate.ErrExcluded)
+			return nil, fmt.Errorf("row %d: label %d: its value %w", k/labels, k%labels, calibrate.ErrExcluded)
 		}
 		found = true
 		l := &data[k%labels]

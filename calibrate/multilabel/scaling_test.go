@@ -21,10 +21,10 @@ func TestFitRefuses(t *testing.T) {
 		{multilabel.ByTemperature, nil, nil, "no rows to fit on"},
 		{multilabel.ByPlatt, []float64{1, 2}, []int{-1, -1}, "nothing is known of any label"},
 		{multilabel.ByTemperatures, []float64{1, nan}, []int{1, -1}, "row 0: label 1: logit NaN, want a finite number"},
-		{multilabel.ByTemperature, []float64{1, 2, inf, 2}, []int{1, 0, 0, 1}, "row 1: label 0: the truth has probability 0 at every temperature"},
+		{multilabel.ByTemperature, []float64{1, 2, inf, 2}, []int{1, 0, 0, 1}, "row 1: label 0: its value has probability 0 at every temperature"},
 		{multilabel.ByTemperature, []float64{1, 2, inf, -inf}, []int{1, 0, 1, 0}, ""},
 		{multilabel.ByPlatt, []float64{1, 2, inf, 2}, []int{1, 0, 1, 1}, "row 1: label 0: logit +Inf, want a finite number"},
-		{multilabel.ByPlatt, []float64{1, 2}, []int{1, 3}, "row 0: label 1: truth 3, want 0, 1 or -1"},
+		{multilabel.ByPlatt, []float64{1, 2}, []int{1, 3}, "row 0: label 1: value 3, want 0, 1 or -1"},
 		{multilabel.ByPlatt, []float64{1, 2}, []int{1, 0}, ""}, // one row: both are kept
 	} {
 		_, err := tt.by.Fit(tt.logits, 2, tt.targets)

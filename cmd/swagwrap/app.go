@@ -35,7 +35,8 @@ type app struct {
 }
 
 func newApp(env *console.Env, parsed func()) *app {
-	return &app{env, &open.Opener{Reporter: env, Findings: findings}, parsed}
+	computes := open.RuntimeOptions{Provider: ort.Provider{Name: ort.CPU, Precision: ort.F32}}
+	return &app{env, &open.Opener{Reporter: env, Findings: findings, Computes: computes}, parsed}
 }
 
 // parsing is held while a command line is parsed. The library stores its flags in global variables.

@@ -59,7 +59,7 @@ new rows are wrong, with 95 % confidence.
 
    swagwrap calibrate -o answers.json --threshold risk=0.01 --test test.csv val.csv
 
---coverage chooses thresholds of sets or intervals that contain the truth of 90 % of new examples. Sets of labels, and of the
+--coverage chooses thresholds of sets or intervals that contain the label of 90 % of new examples. Sets of labels, and of the
 pixels of a picture, miss 10 % at most. With --ensemble, score writes the sets, and so does the model of export. With
 --method, one half of the rows fits the calibration and the other half chooses. docs/guarantees.md says what is guaranteed.
 

@@ -36,6 +36,8 @@ var flagValues = map[string]string{
 	"dtype":               "f32|bf16|f16‖x|f64",
 	"ensemble":            "‖classes/e.safetensors|classes/p.safetensors|mine/x.safetensors|old/x.onnx",
 	"epochs":              "2|1,2‖0|99|2,1|x|3",
+	"expect":              "‖accuracy=0.5|accuracy=10% loss=2.3 n=3|rmse=1|x|accuracy=2|n=5|loss=0|accuracy",
+	"expect-only":         "fail|warn‖x",
 	"extend":              "‖classes/p.safetensors|classes/e.safetensors|mine/x.safetensors|missing",
 	"features":            "none‖nosuch|input",
 	"prepare labels":      "y",

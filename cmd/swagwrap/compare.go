@@ -125,7 +125,7 @@ func (o *compareOptions) rows() flags.Table {
 			Usage: "write labels and each method's probabilities to `FILE.npz`",
 			Not:   "outcomes part",
 		}, &o.save),
-	}, flags.Adapt(&o.adapt, "; compare adds rows for it", &o.shift), flags.Report(&o.report), o.storeRows(),
+	}, flags.Expect(&o.Expect, ""), flags.Adapt(&o.adapt, "; compare adds rows for it", &o.shift), flags.Report(&o.report), o.storeRows(),
 		flags.Methods(&o.StudyOptions))
 	o.Row("adapt").Then = func() error {
 		o.NeedsOutcomes = o.First("outcomes")
@@ -219,7 +219,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmp.TestPath = o.test
+	cmp.TestPath, cmp.Measured = o.test, in.Measured
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
 		cmp.Folder = filepath.Dir(page)

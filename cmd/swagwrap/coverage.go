@@ -29,7 +29,7 @@ func coverage(p *calibration.Guarantee) flags.Table {
 	t := flags.Table{
 		flags.Parsed(flags.Row{
 			Name:  "coverage",
-			Usage: "choose thresholds so that sets, or intervals, contain the truth of `SHARE` of new examples, such as 90%",
+			Usage: "choose thresholds so that sets, or intervals, contain the label of `SHARE` of new examples, such as 90%",
 		}, &p.Level, parseShare),
 		flags.OneOf(flags.Row{
 			Name:   "set",

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
@@ -21,19 +22,27 @@ func doctorCommand(a *app) *command {
 	o, provider := &doctorOptions{app: a}, ""
 	return &command{
 		name:  "doctor",
-		usage: "show versions, the machine and its ONNX Runtime, and run a tiny network",
+		usage: "show versions, the machine and its ONNX Runtime, and run a tiny network; or verify an exported model",
+		args:  "[MODEL]",
 		description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
 processor's features, the cache folder, and whether a tiny network gives the right numbers. The network also runs on each other
 provider that setup fetched. Your home folder is written as ~. The exit code is 69 if no ONNX Runtime can be used.
 
-   swagwrap doctor`,
+   swagwrap doctor
+
+With an exported model it runs the examples that the model has inside, and compares the outputs with those of the export. A model that
+gives others, such as a quantised one, ends with exit code 65.
+
+   swagwrap doctor ensemble.onnx`,
 		Table: flags.Table{
 			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text, with paths in full"}, &o.json),
 			flags.Library(&o.library), flags.Provider(&provider),
 		},
-		run: func(ctx context.Context, _ []string) error {
-			o.provider = flags.Fetched(provider)
-			return o.doctor(ctx)
+		run: func(ctx context.Context, args []string) error {
+			if o.provider = flags.Fetched(provider); len(args) == 0 {
+				return o.doctor(ctx)
+			}
+			return open.VerifyModel(ctx, o.Opener, open.RuntimeOptions{Library: o.library, Provider: o.provider}, args[0])
 		},
 	}
 }

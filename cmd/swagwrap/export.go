@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +22,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/statedict"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -108,6 +110,7 @@ type exportOptions struct {
 	hub        string        // the folder for the Hub, or ""
 	figures    string        // what compare --json printed, or ""
 	web        string        // the folder with a page, or ""
+	reference  string        // users' examples for the model, or ""
 }
 
 func (o *exportOptions) rows() flags.Table {
@@ -178,6 +181,12 @@ func (o *exportOptions) rows() flags.Table {
 			Usage: "write the weights of the checkpoint `FILE`",
 			Not:   "drawn weights",
 		}, &o.checkpoint),
+		flags.Text(flags.Row{
+			Name: "reference",
+			Usage: "put the examples of `FILE`, such as swagwrap-reference.npz, into the model, to verify it with, in place of made-up " +
+				"ones. Whoever gets the model gets them",
+			Not: "alone",
+		}, &o.reference),
 		flags.Posterior(&o.networks),
 		flags.Seed(flags.Row{
 			Usage: "`SEED` of a posterior's members and of the order of the training data",
@@ -267,7 +276,45 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 		}
 	}
 	o.describeScores(ctx, n, out.path)
-	return out.commit(nil)
+	if o.checkpoint != "" {
+		return out.commit(nil, nil)
+	}
+	return out.commit(func(path string) error {
+		return o.addOutputs(ctx, out, path, nil, open.OutputsOf{Card: n.Posterior.Card, Seed: o.batchNorm.Seed, File: o.reference})
+	}, nil)
+}
+
+// addOutputs runs the complete model at a path, and appends what it gives to its metadata.
+func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, path string, engine *infer.Engine,
+	of open.OutputsOf) (err error) {
+	if engine == nil {
+		engine, err = o.Engine(o.runtime)
+	}
+	if none := (*ort.LibraryError)(nil); errors.As(err, &none) && of.File == "" {
+		o.Logf("%s: has no outputs to verify it with, since no ONNX Runtime is here", out.path)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return console.BadInput(err)
+	}
+	m.Path = out.path
+	s, why, err := of.Outputs(ctx, engine.Runtime(), m)
+	if err = errors.Join(err, m.Close()); err != nil { // it must not be open when it is written
+		return err
+	}
+	if why != nil {
+		o.Logf("%s: has no outputs to verify it with: %v", out.path, why)
+		return nil
+	}
+	if s.From != "" {
+		o.Logf("%s: has %s of %s inside. Whoever gets the model gets them, too", out.path, report.Plural(s.Examples, "example"), s.From)
+	}
+	_, err = out.files[len(out.files)-1].Write(onnxio.AppendMetadata(nil, map[string]string{ensemble.KeyReference: s.Text()}))
+	return console.BadOutput(err)
 }
 
 // describeScores prints what the exported model at path gives: the form of its scores is that which score finds.
@@ -364,14 +411,14 @@ func (o *exportOptions) exportCheckpoint(out *modelOutput) error {
 	if err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
-	notes, warnings := source.Remarks()
+	notes, warnings := source.Remarks(false)
 	for _, note := range notes {
 		o.Logf("%s", note)
 	}
 	for _, w := range warnings {
 		o.Warnf("%s", w)
 	}
-	return out.commit(nil)
+	return out.commit(nil, nil)
 }
 
 // modelOutput is a model with its data files, written to one folder.
@@ -426,12 +473,26 @@ func (m *modelOutput) describe(kind string, card swag.Card, origin *ensemble.Ori
 	return err
 }
 
-// commit puts the files in their places, the model last, and then calls check, which may be nil. If check fails, the
-// files are removed.
-func (m *modelOutput) commit(check func() error) error {
+// commit calls more with the path of the complete model, which may append to it. It puts the files in their places, the model last,
+// and then calls check. Both may be nil. If check fails, the files are removed. A model with data files is complete in its place only.
+func (m *modelOutput) commit(more func(path string) error, check func() error) error {
 	for _, w := range m.buffer {
 		if err := w.Flush(); err != nil {
 			return console.BadOutput(err)
+		}
+	}
+	if more != nil && len(m.files) == 1 {
+		if err := more(m.files[0].Name()); err != nil {
+			return err
+		}
+	} else if later := check; more != nil {
+		check = func() error {
+			if later != nil {
+				if err := later(); err != nil {
+					return err
+				}
+			}
+			return more(m.path)
 		}
 	}
 	var before []string
@@ -735,7 +796,15 @@ func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fu
 			return console.BadInput(err)
 		}
 	}
-	if err := out.commit(check); err != nil {
+	e := j.Ensemble
+	if err := out.commit(func(path string) error {
+		return o.addOutputs(ctx, out, path, engine, open.OutputsOf{
+			Card: e.Card,
+			Seen: e.Components[0].Probe,
+			Seed: e.Sampling.Seed,
+			File: o.reference,
+		})
+	}, check); err != nil {
 		return err
 	}
 	o.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)

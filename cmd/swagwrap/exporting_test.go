@@ -134,7 +134,7 @@ func TestExportLosesItsName(t *testing.T) {
 	if err := os.WriteFile(m.path, []byte("other"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.commit(nil); err == nil || console.ExitCode(t.Context(), err) != 75 {
+	if err := m.commit(nil, nil); err == nil || console.ExitCode(t.Context(), err) != 75 {
 		t.Errorf("%v", err)
 	}
 	m.abort()

@@ -54,5 +54,21 @@ silence. A few outputs that the training framework itself computed prove them al
    constant in the graph, training mode, another order of inputs or channels, normalisation, softmax.
    --parity off goes on without the comparison, and the model card says so.
 
+4. Raw examples in the file prove what the training program does to pictures. fit takes size, crop, interpolation, channels,
+   orientation, mean and standard deviation from them, and names of classes and columns. What --preprocess says must agree:
+
+      preprocessing: as given, it makes the tensors of 16 examples in swagwrap-reference.npz from its pictures
+
+   If two settings give the same tensors, fit says so, and takes what they have in common.
+
+5. Give the numbers that your own evaluation printed. The last checkpoint runs first, and must give them:
+
+      swagwrap compare --expect "accuracy=0.953 loss=0.2011 n=5000" --bn-data train.npz posterior.safetensors test.npz
+
+   If they differ, compare ends with exit code 65, and looks for the cause: other examples, another order of classes, means over
+   batches, an average, another checkpoint, label smoothing, training mode, half precision. --expect-only warn goes on.
+
+6. An exported model has its outputs for four made-up examples inside. "swagwrap doctor MODEL" compares them where it runs.
+
 The file holds private data: examples, and with raw examples also pictures and rows. docs/formats.md describes it.
 `

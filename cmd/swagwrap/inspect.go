@@ -149,7 +149,7 @@ func (o *inspectOptions) writeTemplate(paths []string, source *open.Source) erro
 		return err
 	}
 	describe.WriteTorch(o.Stdout, o.Screen(), files, false)
-	notes, _ := source.Remarks()
+	notes, _ := source.Remarks(false)
 	for _, note := range append(notes, "") {
 		text.Line(o.Stdout, "%s", note)
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -219,8 +220,10 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"exits":     exits,
 		"head":      head,
 		"next":      next,
+		"numbers":   ofPyTorch,
 		"plausible": plausible,
 		"posterior": ofPosterior,
+		"printed":   printed,
 		"shown":     shown,
 		"within":    within,
 	}
@@ -351,6 +354,48 @@ func shown(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s shows no commands", args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(commands), 0o666))
+}
+
+// printed NAME KEY... sets a variable to what an evaluation prints: the figures of the first method of compare --json, which has run.
+func printed(ts *testscript.TestScript, neg bool, args []string) {
+	var found struct {
+		Examples int              `json:"examples"`
+		Methods  []map[string]any `json:"methods"`
+	}
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &found); err != nil || neg {
+		ts.Fatalf("%v", err)
+	}
+	var text []string
+	for _, key := range args[1:] {
+		if key == "examples" {
+			text = append(text, fmt.Sprintf("n=%d", found.Examples))
+		} else if v, ok := found.Methods[0][key].(float64); ok {
+			text = append(text, fmt.Sprintf("%s=%.4f", key, v))
+		} else if key != "top5" { // of fewer than six classes there is none
+			ts.Fatalf("no %q in %v", key, found.Methods[0])
+		}
+	}
+	ts.Setenv(args[0], strings.Join(text, " "))
+}
+
+// numbers POSTERIOR NUMBERS.json DATA holds the last checkpoint against numbers of PyTorch. The file has part of the cause of each, ""
+// for right ones, and "?" if none is found.
+func ofPyTorch(ts *testscript.TestScript, neg bool, args []string) {
+	var all map[string][2]string
+	if err := json.Unmarshal([]byte(ts.ReadFile(args[1])), &all); err != nil || neg || len(all) == 0 {
+		ts.Fatalf("%v", err)
+	}
+	for name, of := range all {
+		err := ts.Exec("swagwrap", "compare", "--methods", "sgd", "--bn", "keep", "--expect", of[0], args[0], args[2])
+		got := strings.Join(strings.Fields(ts.ReadFile("stderr")), " ")
+		want := map[string]string{"": "gives what your evaluation printed", "?": "no cause found"}[of[1]]
+		if want == "" {
+			want = of[1]
+		}
+		if (err == nil) != (of[1] == "") || !strings.Contains(got, want) {
+			ts.Fatalf("%s: %s: %v: %s, want %s", name, of[0], err, got, want)
+		}
+	}
 }
 
 // plausible FROM.csv TO.csv copies predictions that score wrote, with labels that determine a calibration.

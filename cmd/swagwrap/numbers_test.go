@@ -37,6 +37,7 @@ var structured = map[string][]string{
 	"preprocess": {"mean=%s", "std=%s", "mean=%[1]s,%[1]s,%[1]s std=%[1]s,%[1]s,%[1]s", "input-size=%s", "input-size=4x%s", "input-size=4 resize-size=%s", "input-size=4 crop-pct=%s"},
 	"rank":       {"%s", "0,%s"},
 	"scale":      {"%s", "0.5,%s"},
+	"expect":     {"accuracy=%s", "loss=%s", "n=%s loss=0.5"},
 	"shift":      {"common examples=%s", "common each=%s", "common severities=%s"},
 	"state":      {"h0=hn@%s,c0=cn@1"},
 	"targets":    {"head=none mean=%s std=1", "head=none mean=0 std=%s"},
@@ -49,7 +50,7 @@ var structured = map[string][]string{
 }
 
 // wordless are flags for words without numbers.
-var wordless = strings.Fields(`allow arrays at averages bn bn-data card check checkpoint checkpoints class-names columns deviations dtype ensemble extend features figures file-order hub iterates key label-column labels labels-as by maps mean method methods metrics
+var wordless = strings.Fields(`allow arrays at averages bn bn-data card check checkpoint checkpoints class-names columns deviations dtype ensemble expect-only extend features figures file-order hub iterates key label-column labels labels-as by maps mean method methods metrics
 	montage on-error order ort-lib output output-name parity path-column plots posterior precision provider reference report role save save-batch scores set settings state-dict store storage task template test theta0 tune unused val web`)
 
 // numbersOf returns the texts of a flag's values, or fails if nothing says which. %s is the number. around has the numbers

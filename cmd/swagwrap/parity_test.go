@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,7 +36,7 @@ func TestParity(t *testing.T) {
 		{"normalised-twice.npz", "the graph normalises its inputs once more than the network did: mean and standard deviation of ImageNet"},
 		{"softmax.npz", "the reference outputs are behind softmax"},
 		{"log-softmax.npz", "the reference outputs are behind log-softmax"},
-		{"examples.npz", "in another order: the first is that of example 1"},
+		{"examples.npz", "in another order: number 0 is that of example 1"},
 		{"classes.npz", "number 0 of the reference outputs is number 2 of the graph"},
 		{"other-output.npz", `the numbers of the output "aux", not of "logits"`},
 		{"scaled.npz", "no cause found"},
@@ -108,5 +109,53 @@ func TestParityFound(t *testing.T) {
 			t.Errorf("%s: the card says %s, want %s", tc.file, card, tc.card)
 		}
 		p.Close()
+	}
+}
+
+// fit --extend holds the further checkpoints against their outputs, and counts those of the posterior that it extends once.
+func TestParityExtend(t *testing.T) {
+	t.Parallel()
+	from := filepath.Join("testdata", "reference")
+	checkpoint := func(i int) string { return filepath.Join(from, fmt.Sprintf("epoch-%d.pt", i)) }
+	reference := func(name string) []string { return []string{"--reference", filepath.Join(from, name)} }
+	off := []string{"--parity", "off"}
+	for _, tc := range []struct {
+		name          string
+		first, second []string
+		card          string // "" for an error
+	}{
+		{"both", reference("right.npz"), reference("right.npz"), "3 of 3 checkpoints"},
+		{"read again", append(reference("right.npz"), "--deviations", "final"), reference("right.npz"), "3 of 3 checkpoints"},
+		{"read again, the first alone", append(reference("right.npz"), "--deviations", "final"), nil, "2 of 3 checkpoints"},
+		{"the first alone", reference("right.npz"), nil, "2 of 3 checkpoints"},
+		{"the second alone", nil, reference("right.npz"), "1 of 3 checkpoints"},
+		{"off at first", append(reference("ema.npz"), off...), reference("right.npz"), "1 of 3 checkpoints"},
+		{"off at last", reference("right.npz"), append(reference("ema.npz"), off...), "not checked: --parity off"},
+		{"wrong", reference("right.npz"), reference("ema.npz"), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "posterior")
+			if code, out := fitReference(t, path, append(tc.first, checkpoint(0), checkpoint(1))...); code != 0 {
+				t.Fatalf("exit code %d: %s", code, out)
+			}
+			var both bytes.Buffer
+			args := append([]string{"swagwrap", "fit", "--extend", path, "-o", path + "2"}, append(tc.second, checkpoint(2))...)
+			code := run(t.Context(), args, &both, &both)
+			if tc.card == "" {
+				if code != 65 || !strings.Contains(strings.Join(strings.Fields(both.String()), " "), "these are the outputs of ema_state_dict") {
+					t.Errorf("exit code %d: %s", code, &both)
+				}
+				return
+			}
+			p, err := swag.Open(path + "2")
+			if err != nil {
+				t.Fatal(code, &both, err)
+			}
+			defer p.Close()
+			if card := p.Card.Parity.String(); !strings.HasPrefix(card, tc.card) {
+				t.Errorf("the card says %s, want %s: %s", card, tc.card, &both)
+			}
+		})
 	}
 }

@@ -80,6 +80,7 @@ type scoreOptions struct {
 	pipes     bool
 	saveBatch string
 	adapt     open.AdaptOptions
+	expect    open.ExpectOptions
 	montage   string
 	maps      mapOptions
 	tiling    dataset.Tiling // Size is 0 without --tile
@@ -92,7 +93,7 @@ type scoreOptions struct {
 
 func (o *scoreOptions) rows() flags.Table {
 	members := false
-	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+	o.Table = flags.Join(flags.Output(&o.output), flags.Expect(&o.expect, "outputs estimate part tiled original"), flags.Table{
 		flags.Bool(flags.Row{
 			Name:  "resume",
 			Usage: "go on where an earlier run was stopped, or begin if there was none",
@@ -267,6 +268,13 @@ func (o *scoreOptions) scoreAll(ctx context.Context) error {
 	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
+	if _, _, err := job.expect.Expect(ctx, job.Opener, infer.Run{Engine: job.engine}, open.Measured{
+		Network: job.Networks[0],
+		Data:    job.Data,
+		Path:    open.Shortened(job.data),
+	}); err != nil {
+		return err
+	}
 	job.runtime.Measure = job.runtime.Measure || job.estimate
 	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0
 	if !job.estimate && job.Part == nil && job.Blocks == nil {
@@ -325,6 +333,7 @@ func (job *scoreJob) openScoring(ctx context.Context) (err error) {
 		Pipes:    job.pipes,
 		Blocks:   job.adapt.Blocks > 0,
 		Measured: job.runtime.Free || job.runtime.Measure,
+		Expected: job.expect.Numbers != nil,
 	}
 	if job.Data, err = job.OpenScored(ctx, how, images, n); err != nil {
 		return err

@@ -109,11 +109,11 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 
 // start starts the process for a first command.
 func (r *scriptRunner) start(first scriptCommand) error {
-	self, err := os.Executable()
+	program, err := exec.LookPath("swagwrap") // of which os.Executable tells the commands, as in a process of their own
 	if err != nil {
 		return err
 	}
-	r.process = &exec.Cmd{Path: self, Args: []string{runnerName}, Dir: first.Folder, Env: first.Env, Stderr: &r.crash}
+	r.process = &exec.Cmd{Path: program, Args: []string{runnerName}, Dir: first.Folder, Env: first.Env, Stderr: &r.crash}
 	in, err0 := r.process.StdinPipe()
 	out, err1 := r.process.StdoutPipe()
 	if err := errors.Join(err0, err1, r.process.Start()); err != nil {
@@ -158,8 +158,9 @@ func runInScript(ts *testscript.TestScript, args []string) (code int) {
 	return result.Code
 }
 
-// ownProcess are words of commands that concern their process: which ONNX Runtime it loads, and its files 0, 1 and 2.
-var ownProcess = regexp.MustCompile(`^(doctor|setup|--ort-lib.*|--provider.*|.*/dev/.*|.*/proc/.*)$`)
+// ownProcess are words of commands that concern their process: which ONNX Runtime it loads, and its files 0, 1 and 2. TMPDIR may be in
+// /dev/shm.
+var ownProcess = regexp.MustCompile(`^(doctor|setup|--ort-lib.*|--provider.*|.*/dev/([^s]|s[^h]).*|.*/proc/.*)$`)
 
 // startsAlone reports whether a command needs a process of its own.
 func (r *scriptRunner) startsAlone(ts *testscript.TestScript, args []string) bool {

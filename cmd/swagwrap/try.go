@@ -259,7 +259,7 @@ func (t *trial) compare() error {
 		t.Logf("found %s", reason)
 	}
 	if found.Unclear != nil {
-		return console.BadInput(found.Unclear, found.Unclear.Hint())
+		return console.BadInput(found.Unclear)
 	}
 	if found.Unreadable != nil { // fit would ask for the task
 		return found.Unreadable
@@ -367,7 +367,7 @@ func (t *trial) step(words []string) error {
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
 	a := newApp(&env, func() {})
-	a.Later = &t.comparison.Runtime
+	a.Computes = t.comparison.Runtime
 	c := a.command(words[0])
 	env.Usage = c.name + " " + c.args
 	file.Forget()

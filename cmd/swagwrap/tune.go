@@ -78,11 +78,11 @@ func (t *tunedSettings) finish(r *compare.Result) (*console.Output, error) {
 	}
 	p := r.Runs[0].Network.Posterior
 	chosen := append(t.chosen.Row(), study.Fields("validation", r.Validation.Sources())...)
-	file := &ensemble.SettingsFile{
+	settings := &ensemble.SettingsFile{
 		Producer:  console.Producer(),
 		Settings:  *r.Methods[i].Deploy,
-		Posterior: ensemble.Reference{Path: p.Path, ID: p.ID},
+		Posterior: ensemble.Reference{Path: file.Named(p.Path), ID: p.ID},
 		Chosen:    chosen,
 	}
-	return t.out, console.BadOutput(console.WriteJSON(t.out, file))
+	return t.out, console.BadOutput(console.WriteJSON(t.out, settings))
 }

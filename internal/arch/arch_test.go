@@ -40,7 +40,7 @@ var (
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
 	runs    = append(slices.Clone(numbers), "internal/report", "internal/report/plot", "internal/report/text")
 	tables  = append(slices.Clone(runs), "internal/study")
-	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/averages", "internal/progress", "internal/reference", "internal/study/diagnosis", "internal/study/summary", "internal/open")
+	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/averages", "internal/progress", "internal/reference", "internal/printed", "internal/study/diagnosis", "internal/study/summary", "internal/open")
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -118,7 +118,8 @@ var rules = map[string]rule{
 	"internal/report/text":          {own: none, third: none, pure: true},
 	"internal/maps":                 {own: []string{"internal/numpy", "internal/task"}, pure: true},
 	"internal/montage":              {own: []string{"internal/report/text", "internal/task"}, third: []string{"golang.org/x/image"}, pure: true},
-	"internal/reference":            {own: []string{"calibrate", "internal/numpy", "internal/ort", "internal/preprocess", "internal/setting", "internal/tally", "onnxio", "weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}},
+	"internal/reference":            {own: []string{"calibrate", "internal/file", "internal/numpy", "internal/ort", "internal/preprocess", "internal/setting", "internal/splitmix", "internal/tally", "onnxio", "weights"}, third: []string{"google.golang.org/protobuf/encoding/protowire"}},
+	"internal/printed":              {own: append(slices.Clone(numbers), "internal/reference")},
 	"internal/study":                {own: runs},
 	"internal/study/shift":          {own: []string{"internal/corrupt", "internal/word", "internal/dataset", "internal/memory", "internal/picture", "internal/splitmix", "internal/target"}, pure: true},
 	"internal/study/compare":        {own: append(slices.Clone(numbers), "internal/study")},

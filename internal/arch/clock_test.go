@@ -2,8 +2,6 @@ package arch
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -36,8 +34,7 @@ func TestNoClock(t *testing.T) {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		file, err := parse(path)
 		if err != nil {
 			return err
 		}
@@ -49,7 +46,7 @@ func TestNoClock(t *testing.T) {
 			}
 			if p, ok := s.X.(*ast.Ident); ok && slices.Contains(forbidden[p.Name], s.Sel.Name) {
 				if used[name] = true; clocked[name] == "" {
-					t.Errorf("%s:%d: %s.%s: a test that depends on the clock", name, set.Position(n.Pos()).Line, p.Name, s.Sel.Name)
+					t.Errorf("%s:%d: %s.%s: a test that depends on the clock", name, positions.Position(n.Pos()).Line, p.Name, s.Sel.Name)
 				}
 			}
 			return true

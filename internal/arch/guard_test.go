@@ -2,8 +2,6 @@ package arch
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -29,8 +27,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || within(name, unguarded):
 			return nil
 		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, 0)
+		file, err := parse(path)
 		if err != nil {
 			return err
 		}
@@ -45,7 +42,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 				return true
 			}
 			if found++; !mentions(n, "Guarded") {
-				t.Errorf("%s:%d: a goroutine that is not weights.Guarded", name, set.Position(n.Pos()).Line)
+				t.Errorf("%s:%d: a goroutine that is not weights.Guarded", name, positions.Position(n.Pos()).Line)
 			}
 			return false
 		})

@@ -3,7 +3,6 @@ package arch
 import (
 	"bytes"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"os/exec"
@@ -31,7 +30,7 @@ func TestLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		files++
-		free := unbreakable(t, path, src)
+		free := unbreakable(t, path)
 		for i, line := range bytes.Split(src, []byte("\n")) {
 			if columns := utf8.RuneCount(line) + 3*bytes.Count(line, []byte("\t")); columns > widest && !free[i+1] {
 				t.Errorf("%s:%d: %d columns, want at most %d", path, i+1, columns, widest)
@@ -44,14 +43,14 @@ func TestLines(t *testing.T) {
 }
 
 // unbreakable returns the lines that raw strings and C are on.
-func unbreakable(t *testing.T, path string, src []byte) map[int]bool {
-	set, free := token.NewFileSet(), make(map[int]bool)
-	f, err := parser.ParseFile(set, path, src, parser.ParseComments)
+func unbreakable(t *testing.T, path string) map[int]bool {
+	free := make(map[int]bool)
+	f, err := parse("../../" + path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mark := func(n ast.Node) {
-		for line := set.Position(n.Pos()).Line; line <= set.Position(n.End()).Line; line++ {
+		for line := positions.Position(n.Pos()).Line; line <= positions.Position(n.End()).Line; line++ {
 			free[line] = true
 		}
 	}

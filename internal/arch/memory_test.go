@@ -66,15 +66,14 @@ func TestSizes(t *testing.T) {
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		file, err := parse(path)
 		if err != nil {
 			return err
 		}
 		for _, n := range cacheSizes(file) {
 			key := name + " " + n.in
 			if used[key] = true; sizes[key] == "" {
-				t.Errorf("%s:%d: a size of memory in %s: take a share of memory.Budget, or say in this test why it is none", name, set.Position(n.at).Line, n.in)
+				t.Errorf("%s:%d: a size of memory in %s: take a share of memory.Budget, or say in this test why it is none", name, positions.Position(n.at).Line, n.in)
 			}
 		}
 		return nil

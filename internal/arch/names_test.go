@@ -2,8 +2,6 @@ package arch
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
 	"path"
@@ -46,7 +44,7 @@ func (d *declared) read(t *testing.T) {
 		}
 	}
 	for _, file := range list(t, "*.go") {
-		f, err := parser.ParseFile(token.NewFileSet(), "../../"+file, nil, parser.SkipObjectResolution)
+		f, err := parse("../../" + file)
 		if os.IsNotExist(err) {
 			continue // removed, not committed
 		}
@@ -133,7 +131,7 @@ func TestNamesExist(t *testing.T) {
 		checked += d.checkFiles(t, page, string(content))
 	}
 	for _, file := range list(t, "*.go") {
-		f, err := parser.ParseFile(token.NewFileSet(), "../../"+file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		f, err := parse("../../" + file)
 		if err != nil {
 			continue // read has said it
 		}

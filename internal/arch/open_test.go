@@ -2,7 +2,6 @@ package arch
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func TestOpen(t *testing.T) {
 		if strings.HasSuffix(path, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		file, err := parse(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,8 +3,6 @@ package arch
 import (
 	"bytes"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -90,8 +88,8 @@ func TestMakefile(t *testing.T) {
 		}
 		source, err := os.ReadFile(path)
 		folder := "./" + filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../../"))
-		if called := bytes.Contains(source, []byte("promise.Figure(")); called && folder != "./internal/arch" && !slices.Contains(nightly, folder) {
-			t.Errorf("%s calls promise.Figure: its package is not in FIGURES", path)
+		if called := bytes.Contains(source, []byte("reliability.Figure(")); called && folder != "./internal/arch" && !slices.Contains(nightly, folder) {
+			t.Errorf("%s calls reliability.Figure: its package is not in FIGURES", path)
 		}
 		tests.Write(source)
 		return err
@@ -114,7 +112,7 @@ func figuresOf(t *testing.T, folder, test string) (figures []int, ok bool) {
 		t.Fatal(err)
 	}
 	for _, path := range paths {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		file, err := parse(path)
 		if err != nil {
 			t.Fatal(err)
 		}

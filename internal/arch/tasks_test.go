@@ -23,9 +23,9 @@ var asked = map[string]struct {
 	"internal/open/fit.go":        {1, "the card keeps the axis of scores"},
 
 	// Words, not questions.
-	"internal/infer/probe/few.go": {1, "it asks what decided the form: By has the word labels too"},
-	"internal/open/data.go":       {1, "the hint names the task of language models"},
-	"cmd/swagwrap/calibrate.go":   {1, "a flag lists the tasks"},
+	"internal/infer/probe/record.go": {1, "it asks what decided the form: By has the word labels too"},
+	"internal/open/data.go":          {1, "the hint names the task of language models"},
+	"cmd/swagwrap/calibrate.go":      {1, "a flag lists the tasks"},
 
 	"internal/open/study.go": {1, "other images may have labels of another kind, unless a class is one number"},
 	"internal/hub/hub.go":    {1, "the Hub names two labels for one logit, also where no network has run"},

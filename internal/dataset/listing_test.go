@@ -276,7 +276,7 @@ func TestInputErrors(t *testing.T) {
 		{[]string{"negative.txt"}, nil, `a.png: label -2, want a class from 0 up, or a name`},
 		{[]string{"empty.csv"}, nil, "empty.csv: no images, want some"},
 		{[]string{"columns.csv"}, nil, "columns.csv: line 2: 3 columns, want 2"},
-		{[]string{"quote.csv"}, nil, "quote.csv: line 2: column "},
+		{[]string{"quote.csv"}, nil, "quote.csv: line 2, column "},
 		{[]string{"nopath.csv"}, nil, "nopath.csv: line 2: no path"},
 		{[]string{"url.txt"}, nil, `url.txt: line 2: "https://example.org/a.png" is a URL, want the path of a file`},
 		{[]string{"binary.txt"}, nil, "binary.txt: line 1: "},

@@ -12,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/memory"
-	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -35,19 +34,6 @@ func (b *Blocks) Last(n int) int {
 		at -= b.Examples
 	}
 	return at
-}
-
-// span sets the range of a part of n examples to whole blocks.
-func (b *Blocks) span(p *records.Part, n int) {
-	end := b.Last(n) + 1 // stands for all of the last block
-	p.Range(end, b.Examples)
-	whole := func(at int) int {
-		if at == end {
-			return n
-		}
-		return at
-	}
-	p.First, p.End, p.All = whole(p.First), whole(p.End), n
 }
 
 // parameters are what rows depend on. The batch size of a pass changes its statistics.

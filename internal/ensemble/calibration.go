@@ -1,22 +1,12 @@
 package ensemble
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
-
-// checkThreshold refuses a threshold for any task except binary classification.
-func checkThreshold(path string, threshold float64, t task.Task) error {
-	if _, ok := t.(task.Decided); threshold > 0 && !ok {
-		return fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, t.About().Name)
-	}
-	return nil
-}
 
 // CheckCalibration refuses a calibration for another task, or for another number of classes, labels or targets.
 func (e *Ensemble) CheckCalibration(t task.Task) error {
@@ -73,21 +63,4 @@ func (e *Ensemble) addNoise(p *swag.Posterior) {
 	with := *theirs
 	with.NoiseStd = ours.NoiseStd
 	p.Card.Targets = &with
-}
-
-// checkNoise refuses to scale unknown variances. Without a calibration it only warns that they are unknown.
-func (s *Scorer) checkNoise() error {
-	if task.Missing(s.Task()) == nil {
-		return nil
-	}
-	path := s.job.Ensemble.Path
-	if s.job.Ensemble.Calibration != nil {
-		return fmt.Errorf("%s: scales variances, and there are none: no variance head, and no noise", path)
-	}
-	s.Warnings = append(s.Warnings, errors.New("no variance head and no noise: rows have means and the spread of the members, but no "+
-		"standard deviations, intervals and likelihoods. "+
-		fmt.Sprintf("%s fits the noise, if PREDICTIONS are those of %s on validation data",
-			setting.Line(setting.Calibrate.With(setting.Output.With("calibrated.safetensors"), setting.Ensemble.With(path),
-				"PREDICTIONS")), setting.Score.With(setting.KeepMembers.String()))))
-	return nil
 }

@@ -23,6 +23,7 @@ const (
 	KeyCalibration = "swagwrap.calibration" // is in the graph
 	KeyGuarantee   = "swagwrap.guarantee"   // what is guaranteed, and the data that chose it
 	KeyFigures     = "swagwrap.figures"     // what compare measured
+	KeyReference   = "swagwrap.reference"   // what the model gave for a few examples when it was exported
 	KeyInput       = "swagwrap.input"       // [InputPixels], or nothing for the networks' own input
 	KeyApply       = "swagwrap.apply"       // a calibration that is not in the graph: the caller applies it to the scores
 )

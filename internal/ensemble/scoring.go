@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
@@ -122,6 +124,31 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	return s, s.name()
 }
 
+// checkNoise refuses to scale unknown variances. Without a calibration it only warns that they are unknown.
+func (s *Scorer) checkNoise() error {
+	if task.Missing(s.Task()) == nil {
+		return nil
+	}
+	path := s.job.Ensemble.Path
+	if s.job.Ensemble.Calibration != nil {
+		return fmt.Errorf("%s: scales variances, and there are none: no variance head, and no noise", path)
+	}
+	s.Warnings = append(s.Warnings, errors.New("no variance head and no noise: rows have means and the spread of the members, but no "+
+		"standard deviations, intervals and likelihoods. "+
+		fmt.Sprintf("%s fits the noise, if PREDICTIONS are those of %s on validation data",
+			setting.Line(setting.Calibrate.With(setting.Output.With("calibrated.safetensors"), setting.Ensemble.With(path),
+				"PREDICTIONS")), setting.Score.With(setting.KeepMembers.String()))))
+	return nil
+}
+
+// checkThreshold refuses a threshold for any task except binary classification.
+func checkThreshold(path string, threshold float64, t task.Task) error {
+	if _, ok := t.(task.Decided); threshold > 0 && !ok {
+		return fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, t.About().Name)
+	}
+	return nil
+}
+
 // newScorer returns what runs the members of a job over data.
 func (s *Scorer) newScorer(ctx context.Context, job *Scoring, data dataset.Dataset) (own *infer.Scorer, err error) {
 	settling, err := job.settling(func() task.Task { return own.Task() })
@@ -136,6 +163,28 @@ func (s *Scorer) newScorer(ctx context.Context, job *Scoring, data dataset.Datas
 		Look:        job.Look,
 	})
 	return own, err
+}
+
+// settling returns the rule for the runs, or nil if all members run. t returns the task, which is known after the first
+// run.
+func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
+	e := job.Ensemble
+	out := &infer.Settling{Checks: e.StoppingChecks(), Unit: e.Unit()}
+	switch {
+	case job.Choosing:
+		out.Settled = func(task.Average, []float64) bool { return false }
+		return out, nil
+	case !job.Settled:
+		return nil, nil
+	case e.Stopping == nil:
+		return nil, fmt.Errorf("%s: has no stopping rule", e.Path)
+	}
+	threshold := sync.OnceValue(func() float64 { return e.RawThreshold(t(), job.Threshold) })
+	out.Settled = func(average task.Average, variance []float64) bool {
+		nats, errors := t().(task.Settling).Unsettled(average.Outcome, variance, threshold())
+		return nats <= e.Stopping.Tolerance && errors >= e.Stopping.Errors
+	}
+	return out, nil
 }
 
 // guarantee prepares for what the ensemble guarantees of its predictions.
@@ -173,6 +222,12 @@ func (job *Scoring) members(e *infer.Engine) *memberSource {
 	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: numbers, workers: e.Options().Threads, memory: e.Memory()}
 }
 
+// pictures returns the tiles that the job scores, or nil if its examples are whole.
+func (job *Scoring) pictures() *dataset.Tiles {
+	t, _ := job.Data.(*dataset.Tiles)
+	return t
+}
+
 // part returns the examples to score. If the part is empty, it returns one example, which shows the shape of the rows.
 func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset, error) {
 	p := job.Part
@@ -206,6 +261,19 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 		return nil, err
 	}
 	return dataset.Part(job.Data, first, end), nil
+}
+
+// span sets the range of a part of n examples to whole blocks.
+func (b *Blocks) span(p *records.Part, n int) {
+	end := b.Last(n) + 1 // stands for all of the last block
+	p.Range(end, b.Examples)
+	whole := func(at int) int {
+		if at == end {
+			return n
+		}
+		return at
+	}
+	p.First, p.End, p.All = whole(p.First), whole(p.End), n
 }
 
 // name checks labels and class names against the task. It leaves both out if their number of classes differs, for

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -115,28 +113,6 @@ func (s *Stopping) check(members, unit int) error {
 func (s *Stopping) stage(ran int) task.Stage {
 	i, _ := slices.BinarySearch(s.Checks, ran)
 	return s.Stages[i]
-}
-
-// settling returns the rule for the runs, or nil if all members run. t returns the task, which is known after the first
-// run.
-func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
-	e := job.Ensemble
-	out := &infer.Settling{Checks: e.StoppingChecks(), Unit: e.Unit()}
-	switch {
-	case job.Choosing:
-		out.Settled = func(task.Average, []float64) bool { return false }
-		return out, nil
-	case !job.Settled:
-		return nil, nil
-	case e.Stopping == nil:
-		return nil, fmt.Errorf("%s: has no stopping rule", e.Path)
-	}
-	threshold := sync.OnceValue(func() float64 { return e.RawThreshold(t(), job.Threshold) })
-	out.Settled = func(average task.Average, variance []float64) bool {
-		nats, errors := t().(task.Settling).Unsettled(average.Outcome, variance, threshold())
-		return nats <= e.Stopping.Tolerance && errors >= e.Stopping.Errors
-	}
-	return out, nil
 }
 
 // usualThreshold is the threshold of a [task.Decided] without another one.

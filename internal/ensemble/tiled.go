@@ -28,12 +28,6 @@ type joiner struct {
 	err     error    // the error of a tile of the picture, or of its labels
 }
 
-// pictures returns the tiles that the job scores, or nil if its examples are whole.
-func (job *Scoring) pictures() *dataset.Tiles {
-	t, _ := job.Data.(*dataset.Tiles)
-	return t
-}
-
 // Examples returns the number of rows of the whole job: that of pictures, not of their tiles.
 func (job *Scoring) Examples() int {
 	if t := job.pictures(); t != nil {

@@ -165,6 +165,19 @@ func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), 
 	return err
 }
 
+// begin prepares the states of a run that starts at an example. It returns the number of chunks before it.
+func (s *Scorer) begin(first int) int {
+	if s.stateful == nil {
+		return 0
+	}
+	s.states = make([]chan []ort.Tensor, s.count*s.stateful.Rows())
+	for i := range s.states {
+		s.states[i] = make(chan []ort.Tensor, 1)
+		s.states[i] <- nil
+	}
+	return ceil(first, s.plan.chunk)
+}
+
 // report calls the progress of the run.
 func (s *Scorer) report(images int) {
 	if s.progress != nil {

@@ -77,19 +77,6 @@ func (s *Scorer) checkStateful() error {
 // chains returns the number of batches of a window.
 func (s *Scorer) chains(batch int) int { return ceil(s.stateful.Rows(), batch) }
 
-// begin prepares the states of a run that starts at an example. It returns the number of chunks before it.
-func (s *Scorer) begin(first int) int {
-	if s.stateful == nil {
-		return 0
-	}
-	s.states = make([]chan []ort.Tensor, s.count*s.stateful.Rows())
-	for i := range s.states {
-		s.states[i] = make(chan []ort.Tensor, 1)
-		s.states[i] <- nil
-	}
-	return ceil(first, s.plan.chunk)
-}
-
 // statefulPlan is newPlan for windows. Three sixteenths of the memory are for the sums of a chunk, and as much for what the
 // garbage collector has not yet freed. The rest is for runs and sessions.
 func (s *Scorer) statefulPlan(workers int, c cost) (plan, error) {

@@ -8,7 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -254,15 +253,4 @@ func (ad *Adaptation) describe(t *batchnorm.Target) string {
 			report.Percent(t.Changed, 1), t.Confidence[0], t.Confidence[1])
 	}
 	return s
-}
-
-// likeTarget reports whether data look like the target of an adapted ensemble. Such data may differ from training.
-func likeTarget(ctx context.Context, run *probe.Runner, in Probe, sample *probe.Sample, how probe.Inputs) (bool, error) {
-	if in.Adapted == nil {
-		return false, nil
-	}
-	how.Trained, how.From = in.Adapted.Probe.Inputs, "the target data ("+in.Adapted.Data+")"
-	found := &probe.Report{}
-	err := found.CheckInputs(ctx, sample, run.Fields(), how)
-	return err == nil && len(found.Warnings) == 0, err
 }

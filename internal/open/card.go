@@ -300,8 +300,8 @@ func Preprocessing(change string, card swag.Card) (preprocess.Settings, error) {
 		return p, nil
 	}
 	p, err = p.With(change)
-	if wrong := (*preprocess.SpecError)(nil); errors.As(err, &wrong) {
-		return p, Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
+	if errors.As(err, new(*preprocess.SpecError)) {
+		return p, Usagef("", "%s: %w", setting.Preprocess, err)
 	}
 	return p, BadInput(err)
 }

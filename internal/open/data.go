@@ -74,7 +74,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	if opts, err := ReadAs(o, labels, n); err == nil {
 		if u := dataset.Unclear(path, opts); u != nil && u.Inputs && u.Labels {
-			return nil, BadInput(u, u.Hint())
+			return nil, BadInput(u)
 		}
 	}
 	d, err := a.OpenData(o, path, labels, n)

@@ -2,15 +2,23 @@ package open
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/reference"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -82,4 +90,147 @@ func exportedCard(m *onnxio.Model) (card swag.Card, err error) {
 		return card, BadInput(fmt.Errorf("%s: metadata %q: %w", m.Path, ensemble.KeyCard, err))
 	}
 	return card, nil
+}
+
+// OutputsOf says how the outputs that an exported model carries are made.
+type OutputsOf struct {
+	Card swag.Card
+	Seen *probe.Report // of the training data, or nil
+	Seed uint64
+	File string // users' examples, or "" for made-up ones
+}
+
+// Outputs runs an exported model on a few examples, and returns what its metadata store: its outputs. why says why there are none.
+func (o OutputsOf) Outputs(ctx context.Context, rt *ort.Runtime, m *onnxio.Model) (s *reference.Stored, why, err error) {
+	if o.File != "" {
+		s, err = o.ofFile(m)
+		if err == nil {
+			err = s.Store(ctx, rt, m)
+		}
+		return s, nil, BadInput(err)
+	}
+	const pictures, sequences = 64, 8 // sides that most networks take
+	for _, side := range []int{pictures, sequences, 224} {
+		s = &reference.Stored{Seed: o.Seed, Examples: reference.StoredExamples}
+		sized := false
+		for _, v := range m.FeedInputs() {
+			in, free := o.input(v, m.Metadata[ensemble.KeyInput] == ensemble.InputPixels, side)
+			s.Inputs, sized = append(s.Inputs, in), sized || free
+		}
+		if why = s.Store(ctx, rt, m); why == nil || !sized || ctx.Err() != nil {
+			break
+		}
+	}
+	return s, why, ctx.Err()
+}
+
+// ofFile takes the examples of reference outputs.
+func (o OutputsOf) ofFile(m *onnxio.Model) (*reference.Stored, error) {
+	f, err := reference.Open(o.File)
+	if err != nil {
+		return nil, err
+	}
+	s := &reference.Stored{From: filepath.Base(o.File)}
+	return s, s.Keep(f, m)
+}
+
+// input says how made-up examples of an input are drawn. free says that the graph does not give all sides.
+func (o OutputsOf) input(v onnxio.Value, pixels bool, side int) (in reference.StoredInput, free bool) {
+	in = reference.StoredInput{Name: v.Name, Type: ort.DType(v.ElemType), Low: -1, High: 1}
+	shape := slices.Clone(v.Shape[min(1, len(v.Shape)):])
+	s, err := preprocess.Decode(o.Card.Preprocess)
+	if err != nil {
+		s = preprocess.Settings{}
+	}
+	picture := len(shape) == 3
+	if whole, err := s.Resolve(shape); picture && err == nil && !pixels {
+		shape = whole.Shape()
+	}
+	for _, d := range shape {
+		if d < 1 {
+			d, free = int64(side), true
+		}
+		in.Shape = append(in.Shape, int(d))
+	}
+	switch {
+	case in.Type == "uint8":
+		in.Low, in.High = 0, 255
+	case !v.ElemType.DType().IsFloat(): // so small that any vocabulary has them
+		in.Low, in.High = 0, 1
+		if in.Type == "bool" || strings.Contains(strings.ToLower(v.Name), "mask") {
+			in.Low = 1
+		}
+	case o.seen(&in):
+	case picture:
+		in.Low, in.High = 0, 1
+		for c, mean := range s.Mean {
+			std := 1.0
+			if len(s.Std) > 0 {
+				std = s.Std[min(c, len(s.Std)-1)]
+			}
+			in.Low, in.High = min(in.Low, -mean/std), max(in.High, (1-mean)/std)
+		}
+	}
+	return in, free
+}
+
+// seen takes the range of an input in the training data, if it is known.
+func (o OutputsOf) seen(in *reference.StoredInput) bool {
+	if o.Seen == nil {
+		return false
+	}
+	for _, of := range o.Seen.Inputs {
+		if (of.Input == in.Name || of.Input == "") && len(of.Groups) > 0 {
+			in.Low, in.High = of.Groups[0].Min, of.Groups[0].Max
+			for _, g := range of.Groups {
+				in.Low, in.High = min(in.Low, g.Min), max(in.High, g.Max)
+			}
+			return in.Low < in.High
+		}
+	}
+	return false
+}
+
+// VerifyModel runs an exported model on the examples that its metadata have, and compares its outputs.
+func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) error {
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return WrongKind(err, path, kind.Model)
+	}
+	defer m.Close()
+	js := m.Metadata[ensemble.KeyReference]
+	if js == "" {
+		return BadInput(fmt.Errorf("%s: has no outputs to compare with, want a model that %s wrote where an ONNX Runtime is", path,
+			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"),
+			"ensemble.safetensors")))
+	}
+	s, err := reference.ParseStored(js)
+	if err != nil {
+		return BadInput(fmt.Errorf("%s: metadata %q: %w", path, ensemble.KeyReference, err))
+	}
+	rt, _, err := a.chosenRuntime(o)
+	if err != nil {
+		return err
+	}
+	d, err := s.Verify(ctx, rt, m)
+	if err != nil {
+		return BadInput(err)
+	}
+	examples := report.Plural(s.Examples, "made-up example")
+	if s.From != "" {
+		examples = report.Plural(s.Examples, "example") + " of " + s.From
+	}
+	if d.Equal {
+		a.Logf("%s gives what it gave when it was exported: %s, largest difference %.1g of the largest number (want at most %.1g)", path,
+			examples, d.Largest, s.Tolerance)
+		return nil
+	}
+	wrong := fmt.Errorf("%s: does not give what it gave when it was exported: %s, example %d gives %s = %s, and it was %s (the difference "+
+		"is %.2g of the largest number, want at most %.1g)", path, examples, d.Example, d.Output, numbersOf(d.Got), numbersOf(d.Want),
+		d.Largest, s.Tolerance)
+	if ops := reference.Quantised(m); ops != "" {
+		return BadInput(wrong, "the model was quantised: its graph has "+ops,
+			setting.Export.With(setting.Storage.With("int8"), "ensemble.safetensors")+" stores weights in 8 bits, and computes in float32")
+	}
+	return BadInput(wrong, "the graph, its weights or its data file were changed after the export")
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/target"
@@ -54,6 +55,9 @@ type FitInputs struct {
 	previous *infer.Network // the posterior to extend, or nil
 	source   *Source
 	moments  map[string]string // of training, as the checkpoints store them, by path
+	// reference has what the training framework computed, or is nil. proof says what its pictures prove, or is empty.
+	reference *reference.File
+	proof     string
 }
 
 // Close closes all files.
@@ -98,7 +102,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	if err := s.refuseSpread(); err != nil {
 		return nil, err
 	}
-	_, warnings := s.source.Remarks()
+	_, warnings := s.source.Remarks(s.Card.Parity.Proves())
 	s.warn(warnings)
 	if recipe := s.source.Template.Recipe(); recipe != nil {
 		if s.Template, err = json.Marshal(recipe); err != nil {
@@ -138,9 +142,12 @@ func (s *FitInputs) open(ctx context.Context, of *Ordered, opts *swag.FitOptions
 		return err
 	}
 	s.models = append(s.models, models...)
-	notes, _ := s.source.Remarks()
+	notes, _ := s.source.Remarks(false)
 	for _, note := range notes {
 		s.Logf("%s", note)
+	}
+	if err := s.openReference(of); err != nil {
+		return err
 	}
 	if s.Card, err = s.card(); err != nil { // a wrong card ends the command before the weights are read
 		return err
@@ -230,8 +237,12 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if card.Columns, card.Pad, err = columns(s.options.Card.Columns, card, g); err != nil {
 		return card, err
 	}
+	known := len(card.ClassNames)
+	if s.reference != nil && known == 0 {
+		known = len(s.reference.ClassNames)
+	}
 	if card.Task == "" {
-		card.Task, err = g.InferTask(len(card.ClassNames))
+		card.Task, err = g.InferTask(known)
 	}
 	output := cmp.Or(card.Output, m.Graph.Outputs[0].Name)
 	if u := new(task.AmbiguousTask); errors.As(err, &u) {
@@ -251,6 +262,11 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	s.findNames(&card, g)
+	if s.reference != nil {
+		if err := (&heldCard{s, &card, m, g}).hold(); err != nil {
+			return card, err
+		}
+	}
 	if info, err := os.Stat(s.options.Card.ClassNames); err == nil && info.IsDir() {
 		if doubt := names.Ordered(card.ClassNames); doubt != "" {
 			s.warn([]string{doubt + names.InOrder()})
@@ -267,8 +283,8 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 		return BadInput(err)
 	}
 	p, note, err := p.InUnits()
-	if wrong := (*preprocess.UnitsError)(nil); errors.As(err, &wrong) && g.Colours() {
-		return Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
+	if errors.As(err, new(*preprocess.UnitsError)) && g.Colours() {
+		return Usagef("", "%s: %w", setting.Preprocess, err)
 	}
 	if p.Reversed() {
 		s.Warnf("the mean %v is that of ImageNet as blue, green, red. Here it is red, green, blue, also with channels=bgr: turn mean "+
@@ -362,7 +378,7 @@ func (s *FitInputs) refuseSpread() error {
 
 // vectors sets the weights and statistics of the models. graph, if not nil, is the graph of the network.
 func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err error) {
-	if set.ByPlace {
+	if set.ByPlace && !s.Card.Parity.Proves() {
 		s.Logf("tensors have other names in other files, and were matched by their place in the graph")
 	}
 	in, err := set.Input(s.Checkpoints)

@@ -97,7 +97,7 @@ func Find(g FindOptions) *Found {
 	if g.Task == "" && g.ClassNames == "" {
 		f.task(network, g, known)
 	}
-	if g.Preprocess == "" && network.TakesPictures() {
+	if g.Preprocess == "" && network.TakesPictures() && !proved(folders, m, network) {
 		f.preprocessing(g, network, folders)
 	}
 	return f

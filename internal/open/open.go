@@ -12,7 +12,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
-	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // An Opener opens files for one run of the program.
@@ -20,18 +19,10 @@ type Opener struct {
 	Reporter
 	// Findings opens the store of findings about posteriors and their data. It may be nil, or return nil: then nothing is stored.
 	Findings func() *store.Store
-	// Later is what a later step of the same process computes with, or nil. A process holds one ONNX Runtime.
-	Later *RuntimeOptions
+	// Computes is what a fit computes with. If another step of the process follows, it is the runtime of that: a process holds one.
+	Computes RuntimeOptions
 	// Sideways counts the pictures whose orientation nobody chose to apply, over all data of the run.
 	Sideways dataset.Sideways
-}
-
-// Computes returns what checks compute with that come before the work.
-func (a *Opener) Computes() RuntimeOptions {
-	if a.Later != nil {
-		return *a.Later
-	}
-	return RuntimeOptions{Provider: ort.Provider{Name: ort.CPU, Precision: ort.F32}}
 }
 
 // A Reporter shows a person the findings, and the progress of the work.

@@ -33,6 +33,11 @@ const few = 2
 
 // parity holds the graph with the weights of the checkpoints against reference outputs.
 func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Set) error {
+	if before := s.Card.Parity; before != nil && before.Off == "" { // that of the posterior that is extended
+		after := *before
+		after.Of += len(set.Models) - s.older
+		s.Card.Parity = &after
+	}
 	path := s.referencePath(of)
 	o := s.options.Parity
 	switch {
@@ -46,17 +51,12 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 		s.Warnf("%s: not compared with the network: %s", path, setting.Parity.With("off"))
 		return nil
 	}
-	f, err := reference.Open(path)
-	if err != nil {
-		return BadInput(err, setting.Parity.With("off")+" goes on without it")
-	}
-	h := &held{FitInputs: s, of: of, set: set, file: f, last: set.Models[len(set.Models)-1]}
-	if o.File == "" && f.Weights != nil && !h.belongs() { // it lies there for other networks
-		s.Logf("parity not checked: the outputs in %s are of %s (%s takes them all the same)", path, f.Weights[len(f.Weights)-1],
-			setting.Reference)
+	f := s.reference
+	if f == nil {
 		return nil
 	}
-	rt, _, err := s.chosenRuntime(s.Computes())
+	h := &held{FitInputs: s, of: of, set: set, file: f, last: set.Models[len(set.Models)-1]}
+	rt, _, err := s.chosenRuntime(s.Computes)
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
 		s.Warnf("%s: parity not checked, since no ONNX Runtime is here: %v", path, err)
 		return nil
@@ -71,6 +71,10 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 	e, err := f.Examples(h.last, chosen.Output)
 	if err != nil && o.File == "" && f.SHA256 == "" { // a folder of the ONNX Model Zoo, of another model
 		s.Logf("parity not checked: %v", err)
+		return nil
+	}
+	if errors.Is(err, reference.ErrInputType) {
+		s.Warnf("%v: parity not checked", err)
 		return nil
 	}
 	if err != nil {
@@ -111,20 +115,16 @@ type held struct {
 	coarse bool
 }
 
-// belongs reports whether outputs are of one of the networks, by their names.
-func (h *held) belongs() bool {
-	return slices.ContainsFunc(append(slices.Clone(h.set.Models), h.source.graph), func(m *onnxio.Model) bool {
-		if m == nil {
-			return false
-		}
-		_, ok := h.file.Row(m.Path)
-		return ok
-	})
-}
-
 func (h *held) check(ctx context.Context) error {
 	f := h.file
-	h.note = swag.Parity{File: filepath.Base(f.Path), SHA256: f.SHA256, Of: len(h.set.Models), Examples: h.runner.Count, Made: made(f)}
+	h.note = swag.Parity{
+		File:     filepath.Base(f.Path),
+		SHA256:   f.SHA256,
+		Of:       len(h.set.Models) - h.older,
+		Examples: h.runner.Count,
+		Made:     made(f),
+		Loader:   h.proof,
+	}
 	final := -1 // the last model with a row
 	rows := make([]int, len(h.set.Models))
 	for i, m := range h.set.Models {
@@ -157,7 +157,9 @@ func (h *held) check(ctx context.Context) error {
 		if err := h.hold(ctx, m, rows[i], n); err != nil {
 			return err
 		}
-		h.note.Held++
+		if i >= h.older { // the others were counted when their posterior was made
+			h.note.Held++
+		}
 	}
 	h.tell()
 	return nil
@@ -220,9 +222,13 @@ func (h *held) unnamed(ctx context.Context) error {
 // tell prints the result, and puts it on the model card.
 func (h *held) tell() {
 	h.note.Difference, h.note.Tolerance = oneDigit(h.note.Difference), oneDigit(h.runner.Tolerance())
-	if before := h.Card.Parity; before != nil && h.previous != nil && before.Off == "" {
-		h.note.Held, h.note.Of = h.note.Held+before.Held, h.note.Of+before.Of
+	switch before := h.Card.Parity; {
+	case h.previous == nil:
+	case before != nil && before.Off == "":
+		h.note.Held, h.note.Of = h.note.Held+before.Held, before.Of
 		h.note.Difference = max(h.note.Difference, before.Difference)
+	default:
+		h.note.Of += len(h.previous.Posterior.Models())
 	}
 	how := ""
 	if h.coarse {

@@ -40,12 +40,14 @@ type Probe struct {
 	Labelled bool
 	// Scored says that labels are not needed, and left out where they do not fit.
 	Scored bool
-	// Foreign says that the data is deliberately from another domain.
-	Foreign bool
+	// Holds are the properties of the data. A proof that silences rows of the tables of faults goes here.
+	Holds probe.Property
 	// SkipErrors says that examples may be unreadable.
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
+	// Held, if not nil, gets the warnings about inputs and scores, which other evidence may refute. Each of its functions prints some.
+	Held *[]func(*Looks)
 	// Looks, if not nil, gets the checks of scores, which are not done at once. Each waits for the first batch of its network's run.
 	Looks *Looks
 }
@@ -151,10 +153,18 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *pro
 			return nil, BadInput(err)
 		}
 	}
-	if t := n.Known(); t != nil && !in.Training && !in.Foreign && !in.Scored && in.Data.Labels().Classes != nil {
+	if t := n.Known(); t != nil && !in.Training && in.Holds&probe.Foreign == 0 && !in.Scored && in.Data.Labels().Classes != nil {
 		if err := names.CheckCount(in.Data.ClassNames(), in.Path, t.About().Classes); err != nil {
 			return nil, BadInput(&DataError{err})
 		}
+	}
+	if in.Held != nil {
+		warnings, found := report.Warnings, report.Found
+		report.Warnings, report.Found = nil, nil
+		*in.Held = append(*in.Held, func(to *Looks) {
+			report.Warnings, report.Found = append(warnings, report.Warnings...), append(found, report.Found...)
+			to.warn(a, in.Path, warnings)
+		})
 	}
 	// 3. batches (probe/batch.go): does an example depend on the others in its batch?
 	if in.Noise {
@@ -202,7 +212,7 @@ func (a *Opener) checkScores(ctx context.Context, run *probe.Runner, in Probe, s
 		return nil
 	}
 	known := run.Form() != ""
-	err := run.CheckScores(ctx, report, sample, in.Foreign)
+	err := run.CheckScores(ctx, report, sample, in.Holds)
 	if err == nil {
 		keep()
 	}
@@ -211,15 +221,15 @@ func (a *Opener) checkScores(ctx context.Context, run *probe.Runner, in Probe, s
 
 // warned prints the form of scores if neither the graph nor the model card has it. It returns the refusal of err with its hints.
 func (in Probe) warned(a *Opener, run *probe.Runner, report *probe.Report, known bool, err error) error {
-	open := new(probe.Unclear)
+	fault := new(probe.Fault)
 	switch {
-	case errors.As(err, &open) && open.Open && in.Training:
+	case errors.As(err, &fault) && fault.Severity == probe.Question && in.Training:
 		return nil // the data to score may have labels
-	case errors.As(err, &open):
-		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
+	case errors.As(err, &fault):
+		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), fault.Hints()...)
 	case err != nil:
 		return badSize(err)
-	case report.Scores != nil && !known && report.Scores.By != "default":
+	case report.Scores != nil && !known && report.Scores.By != "default" && in.Held == nil:
 		a.Logf("%s: %v (%s)", run.Posterior.Path, report.Scores, setting.Scores)
 	}
 	return nil
@@ -254,7 +264,7 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 	}
 	how := probe.Inputs{
 		Preprocess: p,
-		Foreign:    in.Foreign,
+		Holds:      in.Holds,
 		Training:   in.Training,
 		Noted:      in.Target || in.Training && run.Recomputes(),
 		Run:        run,
@@ -262,8 +272,8 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}
-	if like, err := likeTarget(ctx, run, in, sample, how); like || err != nil {
-		return badSize(err)
+	if in.Adapted != nil {
+		how.Adapted = in.Adapted.Probe
 	}
 	return badSize(report.CheckInputs(ctx, sample, run.Fields(), how))
 }
@@ -271,7 +281,7 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 // CheckForeign is like [Opener.CheckInputs], for data from another domain than that of the study. It is called after
 // [Opener.CheckStudy]. Such data may differ from training.
 func (a *Opener) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
-	return a.checkAll(ctx, e, b, Probe{Data: data, Path: path, Foreign: true})
+	return a.checkAll(ctx, e, b, Probe{Data: data, Path: path, Holds: probe.Foreign})
 }
 
 // CheckStudy calls [Opener.CheckInputs] for a study: for training and validation data, if given, and for the data of the study's

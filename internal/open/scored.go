@@ -25,6 +25,7 @@ type ScoredOptions struct {
 	Pipes    bool           // the commands that a listing names are run. Otherwise they are refused.
 	Blocks   bool           // each block keeps its own pictures
 	Measured bool           // a precision is measured first, which must know the form of the scores
+	Expected bool           // the same for [ExpectOptions]
 }
 
 // OpenScored opens data for the networks of an ensemble. Names of folders that are not classes of the network give no labels.
@@ -76,7 +77,7 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 		}
 	}
 	var looks *Looks
-	if job.Part == nil && job.Blocks == nil && (e.Provider().Name == ort.CPU || !e.Provider().GPU() && !o.Measured) {
+	if job.Part == nil && job.Blocks == nil && !o.Expected && (e.Provider().Name == ort.CPU || !e.Provider().GPU() && !o.Measured) {
 		looks = &Looks{of: map[*infer.Graph]func(*infer.FirstScores) error{}}
 		job.Look = looks.Look
 	}

@@ -97,9 +97,9 @@ func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 
 // Remarks returns notes about parts of the checkpoints that are not in the template, and warnings for users of the
 // checkpoints.
-func (s *Source) Remarks() (notes, warnings []string) {
+func (s *Source) Remarks(proved bool) (notes, warnings []string) {
 	if r := s.Template.Recipe(); r != nil {
-		return r.Notes(), r.Warnings()
+		return r.Notes(), r.Warnings(proved)
 	}
 	return nil, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -25,6 +26,7 @@ type Study struct {
 	baseline.Inputs
 	Validation dataset.Dataset // nil if there is none
 	BatchNorm  *BatchNorm
+	Measured   string // numbers of the user's own evaluation, with those of the last checkpoint, or ""
 
 	options StudyOptions
 	source  *Source // of External
@@ -202,6 +204,10 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
 func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag.SampleOptions, data Probe) error {
+	var held []func(*Looks)
+	if l.options.Expect.Numbers != nil {
+		data.Held = &held
+	}
 	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Probe{
 		Data:     l.Validation,
 		Path:     l.options.Validation,
@@ -217,12 +223,36 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag
 	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
-	err := a.ChooseSampleSize(ctx, l.options.Runtime, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
+	err := l.expect(ctx, a, *run, data)
+	if err != nil {
+		return err
+	}
+	err = a.ChooseSampleSize(ctx, l.options.Runtime, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if err != nil {
 		return err
 	}
 	return l.refuseMixed()
+}
+
+// expect holds the last checkpoint against the numbers of the user's own evaluation. If they agree, they prove how the data is read and
+// what the scores are, and checks of these warn of nothing.
+func (l *Study) expect(ctx context.Context, a *Opener, run infer.Run, data Probe) (err error) {
+	in := Measured{Network: l.Runs[0].Network, Data: data.Data, Path: data.Path, Train: l.BatchNorm.Training}
+	if folders := l.options.Checkpoints; len(folders) > 0 {
+		in.Folder = folders[0]
+	}
+	equal := false
+	if l.Measured, equal, err = l.options.Expect.Expect(ctx, a, run, in); data.Held == nil {
+		return err
+	}
+	to := &Looks{}
+	for _, print := range *data.Held {
+		if !equal {
+			print(to)
+		}
+	}
+	return err
 }
 
 // refuseMixed refuses statistics and temperatures of different data. The data for batch norm are not those of training, as the
@@ -232,9 +262,10 @@ func (l *Study) refuseMixed() error {
 	if l.Validation == nil || b.Data == nil {
 		return nil
 	}
-	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { found, _ := r.Mismatch(); return found != "" })
+	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { return r.Mismatch() != nil })
+	wrong := func(f *probe.Fault) bool { return f.Severity == probe.Wrong }
 	for _, r := range b.Findings.Probe {
-		if off && r.Data == l.options.Validation && len(r.Wrong) > 0 {
+		if off && r.Data == l.options.Validation && slices.ContainsFunc(r.Found, wrong) {
 			return BadInput(fmt.Errorf("%s: is not what the network saw in training, and %s is not like it: temperatures would be "+
 				"fitted to %s with batch-norm statistics of other data, and hold for neither", b.Path, r.Data, r.Data),
 				setting.BNData.With("TRAINING")+" "+setting.Adapt.With(b.Path)+" adapts to data that differ, with the temperature of "+

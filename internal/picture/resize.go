@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -73,6 +74,16 @@ func (f *Filter) UnmarshalText(text []byte) (err error) {
 // Pillow 13. It computes only that part. The area of keep outside the resized image is black, as in torchvision's
 // CenterCrop.
 func Resize(src Picture, w, h int, f Filter, keep image.Rectangle) (Picture, error) {
+	return resize(src, w, h, f, keep, false)
+}
+
+// ResizeTensor is Resize as torchvision does it with a tensor of bytes and antialias, for [Bilinear] and [Bicubic]. It is equal bit for
+// bit to torchvision 0.29 on a processor with AVX2.
+func ResizeTensor(src Picture, w, h int, f Filter, keep image.Rectangle) (Picture, error) {
+	return resize(src, w, h, f, keep, true)
+}
+
+func resize(src Picture, w, h int, f Filter, keep image.Rectangle, tensor bool) (Picture, error) {
 	for _, s := range []image.Point{{w, h}, keep.Size()} {
 		if err := CheckSize(s.X, s.Y); err != nil {
 			return Picture{}, fmt.Errorf("resize to %d×%d, crop to %v: %w", w, h, keep, err)
@@ -87,13 +98,13 @@ func Resize(src Picture, w, h int, f Filter, keep image.Rectangle) (Picture, err
 		resizeNearest(dst, keep.Min, src, w, h, part)
 		return dst, nil
 	}
-	across := newTaps(src.W, w, part.Min.X, part.Max.X, f)
-	down := newTaps(src.H, h, part.Min.Y, part.Max.Y, f)
+	across := newTaps(src.W, w, part.Min.X, part.Max.X, f, tensor)
+	down := newTaps(src.H, h, part.Min.Y, part.Max.Y, f, tensor)
 	origin, size := part.Min.Sub(keep.Min), part.Dx()*src.C
 	out := func(i int) []byte { return dst.Row(origin.Y + i)[origin.X*src.C:][:size] }
 	// Each pass rounds to bytes, so their order matters. Pillow 13 begins with the columns if that makes the second
 	// pass much shorter. Earlier versions never did.
-	if cut := src.H - h; cut > 0 && cut > 2*(src.W-w) {
+	if cut := src.H - h; cut > 0 && cut > 2*(src.W-w) && !tensor {
 		resizeDownFirst(out, src, across, down)
 	} else {
 		resizeAcrossFirst(out, src, across, down)
@@ -156,16 +167,20 @@ const (
 )
 
 // newTaps returns the sums for the output pixels lo to hi of an axis that is resized from in to out pixels. It
-// follows precompute_coeffs and normalize_coeffs_8bpc of Pillow's libImaging/Resample.c.
-func newTaps(in, out, lo, hi int, f Filter) []tap {
+// follows precompute_coeffs and normalize_coeffs_8bpc of Pillow's libImaging/Resample.c. PyTorch has the same weights for tensors, but
+// rounds them so that the largest has 15 bits.
+func newTaps(in, out, lo, hi int, f Filter, tensor bool) []tap {
+	if from, to := lo, hi; tensor && (lo > 0 || hi < out) {
+		return newTaps(in, out, 0, out, f, true)[from:to] // the largest weight may be anywhere
+	}
 	k := filters[f]
 	scale := float64(in) / float64(out)
 	stretch := max(scale, 1)
 	support := k.support * stretch
 	step := 1 / stretch
 	taps := make([]tap, hi-lo)
-	var exact []float64
-	var fixed []int32 // the weights of all taps, in fixed point
+	ends := make([]int, len(taps))
+	var exact, all []float64 // the weights of one tap, and of all
 	for i := range taps {
 		centre := (float64(lo+i) + 0.5) * scale
 		first := max(int(centre-support+0.5), 0)
@@ -177,14 +192,25 @@ func newTaps(in, out, lo, hi int, f Filter) []tap {
 			exact = append(exact, v)
 			sum += v
 		}
-		start := len(fixed)
 		for _, v := range exact {
 			if sum != 0 {
 				v /= sum
 			}
-			fixed = append(fixed, int32(math.Copysign(0.5, v)+float64(v*one)))
+			all = append(all, v)
 		}
-		taps[i] = tap{first, fixed[start:]}
+		taps[i].first, ends[i] = first, len(all)
+	}
+	bits := precision
+	for largest := slices.Max(all); tensor && bits > 0 && int(0.5+math.Ldexp(largest, bits)) >= 1<<15; {
+		bits--
+	}
+	fixed := make([]int32, len(all)) // the weights in fixed point
+	for j, v := range all {
+		fixed[j] = int32(math.Copysign(0.5, v)+math.Ldexp(v, bits)) << (precision - bits)
+	}
+	start := 0
+	for i, end := range ends {
+		taps[i].weights, start = fixed[start:end], end
 	}
 	return taps
 }

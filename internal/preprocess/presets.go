@@ -30,7 +30,7 @@ var presets = []struct {
 	}},
 	{"inception", Settings{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bicubic}, Mean: halves, Std: halves}},
 	{"clip", Settings{Image: Transform{CropMode: Center, CropPct: 1, Interpolation: picture.Bicubic}, Mean: clipMean, Std: clipStd}},
-	{"none", Settings{}},
+	{None, Settings{}},
 }
 
 // Presets returns the names that [Preset] knows.

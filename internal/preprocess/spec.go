@@ -55,15 +55,65 @@ var setters = map[string]func(s *Settings, value string) error{
 		s.Orientation, err = picture.ParseOrientation(strings.ToLower(v))
 		return err
 	},
-	"reduce-labels": func(s *Settings, v string) error {
-		s.ReduceLabels = v == "true"
-		return word.Check(v, "true", "false")
-	},
+	"reduce-labels": func(s *Settings, v string) (err error) { s.ReduceLabels, err = boolean(v); return err },
+	"floor-crop":    func(s *Settings, v string) (err error) { s.Image.CropRoundsDown, err = boolean(v); return err },
+	"tensor":        func(s *Settings, v string) (err error) { s.Image.Tensor, err = boolean(v); return err },
+	"scale":         func(s *Settings, v string) (err error) { s.Scale, err = word.Real(v, least, most); return err },
 }
 
 // keys are the keys of setters, in the order of messages.
 var keys = []string{"mean", "std", "input-size", "resize-size", "crop-pct", "crop-mode", "interpolation", "channels", "layout",
-	"orientation", "reduce-labels"}
+	"orientation", "reduce-labels", "scale", "floor-crop", "tensor"}
+
+func boolean(v string) (bool, error) { return v == "true", word.Check(v, "true", "false") }
+
+// None is the name of the preset that changes nothing but the scale.
+const None = "none"
+
+// Words returns the specification that [Settings.With] reads as these settings. Sizes of the network are left out.
+func (s Settings) Words() string {
+	var words []string
+	add := func(key string, value any) { words = append(words, fmt.Sprint(key, "=", value)) }
+	list := func(key string, values []float64) {
+		if values != nil {
+			add(key, strings.Trim(strings.ReplaceAll(fmt.Sprint(values), " ", ","), "[]"))
+		}
+	}
+	list("mean", s.Mean)
+	list("std", s.Std)
+	if s.Scale != 0 {
+		add("scale", s.Scale)
+	}
+	if im := s.Image; im.CropMode != CropNone {
+		add("crop-mode", im.CropMode)
+		if im.ResizeSize != [2]int{} && im.ResizeSize != im.InputSize {
+			add("resize-size", fmt.Sprintf("%dx%d", im.ResizeSize[0], im.ResizeSize[1]))
+		}
+		if im.CropPct != 0 {
+			add("crop-pct", im.CropPct)
+		}
+		add("interpolation", im.Interpolation)
+		if im.CropRoundsDown {
+			add("floor-crop", true)
+		}
+		if im.Tensor {
+			add("tensor", true)
+		}
+	}
+	if s.Channels == "bgr" {
+		add("channels", s.Channels)
+	}
+	if s.Orientation != "" {
+		add("orientation", s.Orientation)
+	}
+	if s.ReduceLabels {
+		add("reduce-labels", true)
+	}
+	if words == nil {
+		return None
+	}
+	return strings.Join(words, " ")
+}
 
 // With returns the settings that a specification describes: a file for [ReadFile], or the name of a [Preset], or words
 // KEY=VALUE with spaces or semicolons between. The words change s, or the file or preset before them. Without a file or preset, all
@@ -90,7 +140,7 @@ func (s Settings) With(spec string) (Settings, error) {
 		}
 		words = rest
 	}
-	mode, chosen, units := s.Image.CropMode, false, false
+	mode, chosen, units, scaled := s.Image.CropMode, false, false, false
 	for _, w := range words {
 		key, value, _ := strings.Cut(w, "=")
 		set := setters[key]
@@ -100,13 +150,13 @@ func (s Settings) With(spec string) (Settings, error) {
 		if err := set(&s, value); err != nil {
 			return s, &SpecError{fmt.Errorf("%s: %w", key, err)}
 		}
-		chosen, units = chosen || key == "crop-mode", units || key == "mean" || key == "std"
+		chosen, units, scaled = chosen || key == "crop-mode", units || key == "mean" || key == "std", scaled || key == "scale"
 		resizes := key == "input-size" || key == "resize-size" || key == "crop-pct" || key == "interpolation"
 		if resizes && mode == CropNone && !chosen {
 			s.Image.CropMode = Center
 		}
 	}
-	if units && s.Scale == 1 {
+	if units && !scaled && s.Scale == 1 {
 		s.Scale = 0 // the earlier mean was for pixels from 0 to 255; InUnits decides on the new one
 	}
 	return s, nil

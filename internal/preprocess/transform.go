@@ -26,6 +26,9 @@ type Transform struct {
 	// FloorCrop rounds the offset of the crop down, as Hugging Face's processors do. Torchvision and timm round it to
 	// even.
 	CropRoundsDown bool `json:"floor_crop,omitzero"`
+	// Tensor resizes as torchvision resizes tensors of bytes, which Hugging Face's fast processors do. Pillow's arithmetic rounds
+	// elsewhere.
+	Tensor bool `json:"tensor,omitzero"`
 }
 
 // SizeError is returned for a picture of another size than the network takes, where the
@@ -120,17 +123,29 @@ func (s size2) String() string { return fmt.Sprintf("%d×%d", s[1], s[0]) }
 // Apply resizes and crops src. The transform must be resolved.
 func (t Transform) Apply(src picture.Picture) (picture.Picture, error) {
 	h, w := t.InputSize[0], t.InputSize[1]
-	switch t.CropMode {
-	case CropNone:
+	if t.CropMode == CropNone {
 		if src.W != w || src.H != h {
 			return picture.Picture{}, &SizeError{[2]int{src.H, src.W}, [2]int{h, w}}
 		}
 		return src, nil
-	case Squash:
-		return picture.Resize(src, t.ResizeSize[1], t.ResizeSize[0], t.Interpolation, t.crop(t.ResizeSize[1], t.ResizeSize[0]))
 	}
-	rw, rh := t.cover(src.W, src.H)
-	return picture.Resize(src, rw, rh, t.Interpolation, t.crop(rw, rh))
+	rw, rh := t.resized(src.W, src.H)
+	return t.resize(src, rw, rh, t.crop(rw, rh))
+}
+
+func (t Transform) resize(src picture.Picture, w, h int, keep image.Rectangle) (picture.Picture, error) {
+	if t.Tensor {
+		return picture.ResizeTensor(src, w, h, t.Interpolation, keep)
+	}
+	return picture.Resize(src, w, h, t.Interpolation, keep)
+}
+
+// resized returns the size that a picture of w by h pixels has before the crop.
+func (t Transform) resized(w, h int) (int, int) {
+	if t.CropMode == Squash {
+		return t.ResizeSize[1], t.ResizeSize[0]
+	}
+	return t.cover(w, h)
 }
 
 // cover returns the smallest size with the proportions of w by h that covers ResizeSize. It follows torchvision's

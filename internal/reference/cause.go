@@ -381,12 +381,23 @@ func matched(n int, equal func(want, got int) bool) (places []int) {
 	return places
 }
 
+// firstMoved returns the first place that is not its own, or -1.
+func firstMoved(places []int) int {
+	for i, at := range places {
+		if i != at {
+			return i
+		}
+	}
+	return -1
+}
+
 func (s *Search) exampleOrder(context.Context) (string, []string) {
 	places := matched(s.Count, func(w, g int) bool { return largestDifference(s.got[0][g], s.want[0][w]) <= s.strict*s.scale[0] })
-	if places == nil {
+	moved := firstMoved(places)
+	if moved < 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("the outputs are those of the examples in another order: the first is that of example %d", places[0]),
+	return fmt.Sprintf("the outputs are those of the examples in another order: number %d is that of example %d", moved, places[moved]),
 		[]string{"save inputs and outputs of the same batch, without shuffling in between"}
 }
 
@@ -405,9 +416,11 @@ func (s *Search) scoreOrder(context.Context) (string, []string) {
 		}
 		return true
 	})
-	if places == nil {
+	moved := firstMoved(places)
+	if moved < 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("the scores are in another order: number 0 of the reference outputs is number %d of the graph", places[0]),
+	return fmt.Sprintf("the scores are in another order: number %d of the reference outputs is number %d of the graph", moved,
+			places[moved]),
 		[]string{"export the network that the outputs are of"}
 }

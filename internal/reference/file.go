@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -121,19 +122,40 @@ func (f *File) readOthers() error {
 			f.ClassNames = list
 		}
 	}
-	raw, ok := f.arrays[keyRaw]
-	sizes, of := f.arrays[keySizes]
-	if ok && of && raw.Type.Size == 1 {
-		data := raw.Data
-		for i := range sizes.Shape[0] {
-			n, _ := sizes.Int64(i)
-			if n < 0 || n > int64(len(data)) {
-				return fmt.Errorf("%s: %q: example %d has %d bytes, and %d are left of %q", f.Path, keySizes, i, n, len(data), keyRaw)
-			}
-			f.Raw, data = append(f.Raw, data[:n]), data[n:]
+	return f.readRaw()
+}
+
+// readRaw reads the raw examples.
+func (f *File) readRaw() error {
+	raw, ok := f.other(keyRaw)
+	sizes, of := f.other(keySizes)
+	switch {
+	case !ok && !of:
+		return nil
+	case !ok || !of || raw.Type.Size != 1 || len(sizes.Shape) != 1 || sizes.Type.Kind == 'f':
+		return fmt.Errorf("%s: want %q with the bytes of all raw examples, and %q with a whole number for each", f.Path, keyRaw, keySizes)
+	}
+	data := raw.Data
+	for i := range sizes.Shape[0] {
+		n, _ := sizes.Int64(i)
+		if n < 0 || n > int64(len(data)) {
+			return fmt.Errorf("%s: %q: example %d has %d bytes, and %d are left of %q", f.Path, keySizes, i, n, len(data), keyRaw)
 		}
+		f.Raw, data = append(f.Raw, data[:n]), data[n:]
+	}
+	if len(data) > 0 {
+		return fmt.Errorf("%s: %q: %d bytes belong to no example of %q", f.Path, keyRaw, len(data), keySizes)
 	}
 	return nil
+}
+
+// other returns an array that is neither an input nor an output.
+func (f *File) other(key string) (numpy.Array, bool) {
+	if a, ok := f.arrays[prefix+key]; ok {
+		return a, true
+	}
+	a, ok := f.arrays[key]
+	return a, ok
 }
 
 // bare returns a key without the prefix.
@@ -145,7 +167,7 @@ func openZoo(dir string) (*File, error) {
 	for _, what := range []string{"input", "output"} {
 		for i := 0; ; i++ {
 			path := filepath.Join(dir, fmt.Sprintf("%s_%d.pb", what, i))
-			data, err := os.ReadFile(path)
+			data, err := file.Read(path, maxBytes)
 			if errors.Is(err, os.ErrNotExist) && i > 0 {
 				break
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -96,6 +97,9 @@ func readTensor(data []byte) (a numpy.Array, err error) {
 	return a, nil
 }
 
+// ErrInputType is the error for a graph that is not run here, such as one of bfloat16.
+var ErrInputType = errors.New("inputs of this type are not run here")
+
 // tensorOf returns an array as an input of the graph. Its numbers must be those of the graph's type.
 func tensorOf(v onnxio.Value, a numpy.Array) (ort.Tensor, error) {
 	t := ort.Tensor{Name: v.Name}
@@ -105,6 +109,13 @@ func tensorOf(v onnxio.Value, a numpy.Array) (ort.Tensor, error) {
 	n := len(a.Data) / a.Type.Size
 	dtype := ort.DType(v.ElemType)
 	whole := a.Type.Kind != 'f'
+	if size := ort.RawSize(dtype); whole && size > 0 && size < 8 || dtype == "uint8" {
+		for i := range n {
+			if e, ok := a.Int64(i); ok && (e < -1<<(8*max(1, size)-1) || e >= 1<<(8*max(1, size))) {
+				return t, fmt.Errorf("element %d is %d, want %s as the graph's input %q has", i, e, dtype, v.Name)
+			}
+		}
+	}
 	switch {
 	case dtype == "float32":
 		t.F32 = make([]float32, n)
@@ -135,6 +146,8 @@ func tensorOf(v onnxio.Value, a numpy.Array) (ort.Tensor, error) {
 			v, _ := a.Int64(i)
 			t.Raw = append(t.Raw, binary.LittleEndian.AppendUint64(nil, uint64(v))[:ort.RawSize(dtype)]...)
 		}
+	case !strings.HasPrefix(dtype, "float") && !slices.Contains([]string{"int64", "uint8"}, dtype) && ort.RawSize(dtype) == 0:
+		return t, fmt.Errorf("%w: the graph's input %q has type %s", ErrInputType, v.Name, dtype)
 	default:
 		return t, fmt.Errorf("type %s, want %s as the graph's input %q has", a.Type.Name, dtype, v.Name)
 	}

@@ -20,7 +20,7 @@ var glossary = []term{
 		Meaning: "The score with a temperature of the method's own, so that methods are compared at their best calibration: fitted on " +
 			"one half of the examples and applied to the other, the mean over random splits, or the score as it is where that is better.",
 	},
-	{Name: "Brier", Meaning: "Mean squared distance between the probabilities and the truth, from 0 to 2. Lower is better."},
+	{Name: "Brier", Meaning: "Mean squared distance between the probabilities and the labels, from 0 to 2. Lower is better."},
 	{
 		Name: "ECE",
 		Meaning: "Expected calibration error: the mean gap between confidence and accuracy over groups of examples of like confidence, " +

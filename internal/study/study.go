@@ -90,13 +90,15 @@ func (b *BatchNorm) Wrong() (out []string) {
 		}
 	}
 	for _, r := range b.Probe {
-		for _, w := range r.Wrong {
-			add(r.Data + ": " + w)
+		for _, f := range r.Found {
+			if f.Severity == probe.Wrong {
+				add(r.Data + ": " + f.String())
+			}
 		}
 	}
 	for i, r := range b.Records {
-		if found, causes := r.Mismatch(); found != "" {
-			add(b.Whose(i) + ": " + found + ". " + causes)
+		if f := r.Mismatch(); f != nil {
+			add(b.Whose(i) + ": " + f.String())
 		}
 	}
 	return out

@@ -374,7 +374,7 @@ func Pick(t Task, outcomes []float64, labels target.Target, rows []int) (picked 
 func checkRows(t Task, outcomes []float64, labels target.Target, folds int) error {
 	n := len(outcomes) / t.About().Width
 	if labels.Len() != n {
-		return fmt.Errorf("%d rows, and the truth about %d", n, labels.Len())
+		return fmt.Errorf("%d rows, and labels of %d", n, labels.Len())
 	}
 	if err := calibrate.CheckFolds(n, labels.Units, folds); err != nil {
 		return err

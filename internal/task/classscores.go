@@ -16,266 +16,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/target"
 )
 
-// classResult is what was found about the probabilities of classes.
-type classResult struct {
-	calibrate.Metrics
-	auroc            chance.Interval // AUROC of class 1 of two; NaN for more classes
-	averagePrecision float64
-	threshold        float64
-	decided          detect.Decisions // decisions by the threshold
-	// calibrated is the ECE of a calibrated model with the same confidences: see [calibrate.NewECENoise].
-	calibrated func() chance.Interval
-	bins       []calibrate.ReliabilityBin // of the ECE; nil with MainOnly
-}
-
-// judgeBins sets what the noise of the ECE follows from.
-func (r *classResult) judgeBins(e *classReducer, bins []calibrate.ReliabilityBin) {
-	r.bins = bins
-	r.calibrated = sync.OnceValue(func() chance.Interval {
-		if e.opts.NoIntervals {
-			return chance.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
-		}
-		return calibrate.NewECENoise(e.tops, e.opts.ECE, e.opts.Seed)
-	})
-}
-
-// eceNoise returns the metrics that show how much of an ECE is noise.
-func eceNoise() []measure[*classResult] {
-	metric := func(key, header, note string) Metric {
-		return Metric{
-			Key:      key,
-			Header:   header,
-			Digits:   4,
-			Further:  true,
-			Brief:    key != "rmsce_debiased",
-			Optional: key == "rmsce_debiased",
-			Note:     note,
-		}
-	}
-	return []measure[*classResult]{
-		{metric("ece_calibrated", "ECE if calibrated",
-			"ECE if calibrated: mean for a calibrated model with the same confidences. From and to: 95 % of such models lie between. An "+
-				"ECE within this range is no sign of bad calibration"),
-			func(r *classResult) float64 { return r.calibrated().Mean }},
-		{metric("ece_calibrated_low", "from", ""), func(r *classResult) float64 { return r.calibrated().Low }},
-		{metric("ece_calibrated_high", "to", ""), func(r *classResult) float64 { return r.calibrated().High }},
-		{metric("rmsce_debiased", "RMSCE, debiased",
-			"RMSCE, debiased: root of the squared calibration error without what finite bins add (Kumar et al. 2019)"),
-			func(r *classResult) float64 { return calibrate.DebiasedRMSCE(r.bins) }},
-	}
-}
-
-// These measures are of both tasks, classes and binary.
-var (
-	accuracy = measure[*classResult]{Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, func(r *classResult) float64 {
-		return r.Accuracy
-	}}
-	meanNLL = measure[*classResult]{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(r *classResult) float64 {
-		return r.NLL
-	}}
-	meanBrier = measure[*classResult]{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *classResult) float64 {
-		return r.Brier
-	}}
-	aurocOf = measure[*classResult]{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(r *classResult) float64 {
-		return r.auroc.Mean
-	}}
-	equalWidth = measure[*classResult]{Metric{
-		Key:     "ece_equal_width",
-		Header:  "ECE, equal width",
-		Digits:  4,
-		Further: true,
-	}, func(r *classResult) float64 {
-		return r.ECEEqualWidth
-	}}
-	aurc = measure[*classResult]{Metric{Key: "aurc", Header: "AURC", Digits: 5, Further: true}, func(r *classResult) float64 {
-		return r.AURC
-	}}
-	smoothECE = measure[*classResult]{Metric{
-		Key:     "smooth_ece",
-		Header:  "smooth ECE",
-		Digits:  4,
-		Further: true,
-		Note:    "smooth ECE: without bins (Błasiok & Nakkiran 2023)",
-	}, func(r *classResult) float64 {
-		return r.SmoothECE
-	}}
-	calibrationLoss = measure[*classResult]{Metric{
-		Key:      "nll_calibration",
-		Header:   "calibration loss",
-		Digits:   4,
-		Unit:     "nats",
-		Further:  true,
-		Optional: true,
-		Note: "NLL = calibration loss + refinement loss. Recalibration can remove the calibration loss: " +
-			"a temperature or an isotonic map does, fitted on one half of the examples and judged on the other",
-	}, func(r *classResult) float64 { return r.NLL - r.Refinement }}
-	refinementLoss = measure[*classResult]{Metric{
-		Key:      "nll_refinement",
-		Header:   "refinement loss",
-		Digits:   4,
-		Unit:     "nats",
-		Further:  true,
-		Optional: true,
-	}, func(r *classResult) float64 {
-		return r.Refinement
-	}}
-	entropyOf = measure[*classResult]{Metric{Key: "entropy", Header: "entropy", Digits: 4, Further: true}, func(r *classResult) float64 {
-		return r.Entropy
-	}}
-)
-
-var classMeasures = slices.Concat(slices.Insert([]measure[*classResult]{
-	accuracy,
-	meanNLL,
-	{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
-	meanBrier,
-	{Metric{Key: "top5", Header: "top-5", Digits: 1, Percent: true, Further: true, Optional: true}, func(r *classResult) float64 {
-		return r.Top5
-	}},
-	calibrationLoss, refinementLoss, smoothECE,
-	{Metric{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true}, func(r *classResult) float64 {
-		return r.ClasswiseECE
-	}},
-	equalWidth,
-	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true,
-		Note: "ECE, 15 equal width: in 15 bins of equal width, as most papers quote it (Guo et al. 2017); in the other columns in 20 bins"},
-		func(r *classResult) float64 { return r.ECE15 }},
-	{Metric{Key: "ece_swag_reference", Header: "ECE, reference", Digits: 4, Further: true}, func(r *classResult) float64 {
-		return r.ECEReference
-	}},
-	aurc,
-	{Metric{
-		Key:     "risk_at_90",
-		Header:  "risk at 90 %",
-		Digits:  2,
-		Percent: true,
-		Further: true,
-		Note:    "risk at 90 %: errors among the 90 % most confident",
-	},
-		func(r *classResult) float64 { return r.SelectiveRisk }},
-	entropyOf,
-	aurocOf.further(),
-}, 3, eceNoise()...), setsLater()) // the noise behind the ECE
-
-// setMeasures are the metrics of sets of classes. [Align] chooses their level.
-var setMeasures = func() (list []measure[calibrate.Sets]) {
-	add := func(key, header string, digits int, percent bool, note string, of func(calibrate.Sets) float64) {
-		list = append(list, measure[calibrate.Sets]{Metric{
-			Key:      key,
-			Header:   header,
-			Digits:   digits,
-			Percent:  percent,
-			Further:  true,
-			Optional: true,
-			Set:      true,
-			Note:     note,
-		}, of})
-	}
-	add("set_level", "sets of", 1, true, "sets of classes are fitted to contain the true class in 90, 95, 99 or 99.9 % of examples. The "+
-		"level is the first of these above the best accuracy: "+
-		"below it, sets are the most probable class or empty. One half of the examples gives the thresholds for the other half",
-		func(s calibrate.Sets) float64 {
-			return s.Level
-		})
-	for _, m := range []struct {
-		key, header, note string
-		of                func(calibrate.Sets) calibrate.SetScores
-	}{
-		{"set", "APS size", "APS: adaptive prediction sets (Romano et al. 2020)", func(s calibrate.Sets) calibrate.SetScores {
-			return s.APS
-		}},
-		{"raps", "RAPS size", "RAPS: with a penalty for large sets (Angelopoulos et al. 2021)", func(s calibrate.Sets) calibrate.SetScores {
-			return s.RAPS
-		}},
-		{"classwise", "class-wise size", "class-wise: APS with a threshold for each class, so that the guarantee holds for each class " +
-			"(Vovk 2012)", func(s calibrate.Sets) calibrate.SetScores {
-			return s.Classwise
-		}},
-	} {
-		add(m.key+"_size", m.header, 2, false, m.note, func(s calibrate.Sets) float64 { return m.of(s).Size })
-		add(m.key+"_coverage", "coverage", 1, true, "", func(s calibrate.Sets) float64 { return m.of(s).Coverage })
-		add(m.key+"_class_gap", "class gap", 1, true, "", func(s calibrate.Sets) float64 { return m.of(s).ClassGap })
-	}
-	add("set_empty", "empty APS", 1, true, "class gap: mean over classes of the distance of their coverage from the level, in "+
-		"percentage points. Part of it is chance", func(s calibrate.Sets) float64 {
-		return s.APS.Empty
-	})
-	return list
-}()
-
-// setsLater stands for the metrics of sets, which [Align] computes.
-func setsLater() (list []measure[*classResult]) {
-	for _, m := range setMeasures {
-		list = append(list, measure[*classResult]{m.Metric, func(*classResult) float64 { return math.NaN() }})
-	}
-	return list
-}
-
-// decisionMeasure is a metric of the decisions by a threshold.
-func decisionMeasure(key, header string, digits int, percent bool, of func(detect.Decisions) float64) measure[*classResult] {
-	return measure[*classResult]{Metric{
-		Key:      key,
-		Header:   header,
-		Digits:   digits,
-		Percent:  percent,
-		Further:  true,
-		Brief:    true,
-		Optional: true,
-		Decision: true,
-	},
-		func(r *classResult) float64 { return of(r.decided) }}
-}
-
-var binaryMeasures = slices.Insert([]measure[*classResult]{
-	accuracy,
-	meanNLL,
-	{Metric{Key: "ece", Header: "ECE of class 1", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
-	meanBrier,
-	aurocOf,
-	{Metric{Key: "average_precision", Header: "AP", Digits: 4, Optional: true}, func(r *classResult) float64 { return r.averagePrecision }},
-	{Metric{Key: "threshold", Header: "threshold", Digits: 4, Further: true, Decision: true}, func(r *classResult) float64 {
-		return r.threshold
-	}},
-	decisionMeasure("sensitivity", "sensitivity", 1, true, detect.Decisions.Sensitivity),
-	decisionMeasure("specificity", "specificity", 1, true, detect.Decisions.Specificity),
-	decisionMeasure("precision", "precision", 1, true, detect.Decisions.Precision),
-	decisionMeasure("f1", "F1", 4, false, detect.Decisions.F1),
-	{Metric{Key: "auroc_low", Header: "AUROC from", Digits: 4, Further: true, Brief: true, Optional: true}, func(r *classResult) float64 {
-		return r.auroc.Low
-	}},
-	{Metric{
-		Key:      "auroc_high",
-		Header:   "to",
-		Digits:   4,
-		Further:  true,
-		Brief:    true,
-		Optional: true,
-		Note:     "AUROC from, to: its 95 % interval by DeLong et al. 1988",
-	},
-		func(r *classResult) float64 { return r.auroc.High }},
-	calibrationLoss, refinementLoss, smoothECE,
-	equalWidth,
-	{Metric{
-		Key:     "ece_equal_width_15",
-		Header:  "ECE, 15 equal width",
-		Digits:  4,
-		Further: true,
-		Note:    "calibration errors compare the probability of class 1 with the share of class 1",
-	},
-		func(r *classResult) float64 { return r.ECE15 }},
-	aurc,
-	{Metric{
-		Key:     "risk_at_90",
-		Header:  "risk at 90 %",
-		Digits:  2,
-		Percent: true,
-		Further: true,
-		Note:    "AURC and risk at 90 % are of the more probable class, whatever the threshold",
-	},
-		func(r *classResult) float64 { return r.SelectiveRisk }},
-	entropyOf,
-}, 3, eceNoise()...) // behind the ECE
-
 // lossSum adds up a loss. It also keeps the loss of each example, unless only the mean is needed.
 type lossSum struct {
 	sum  float64
@@ -401,9 +141,8 @@ func (e *classReducer) Losses() []Loss {
 
 func (e *classReducer) Evaluation() *Evaluation {
 	out := &Evaluation{Losses: e.Losses()}
-	r := &classResult{auroc: chance.Interval{Mean: math.NaN()}}
+	r := &result{Metrics: e.main(), auroc: chance.Interval{Mean: math.NaN()}}
 	if e.opts.MainOnly {
-		r.Metrics = e.main()
 		r.ECE = calibrate.TopLabelECE(e.tops, e.opts.ECE)
 		out.Warnings = e.warnings()
 	} else {
@@ -413,12 +152,21 @@ func (e *classReducer) Evaluation() *Evaluation {
 			r.auroc, _ = areas(logOdds(all))
 		}
 		out.Reliability, out.RiskCoverage = calibrate.Reliability(all, e.opts.ECE), calibrate.RiskCoverage(all)
-		out.Warnings, out.sets = r.Warnings, r.Sets
+		out.Warnings, out.sets, r.chosen = r.Warnings, r.Sets, calibrate.SetsAbove(r.Sets, r.Accuracy)
 	}
-	r.judgeBins(e, out.Reliability)
-	out.Scores = measured(classMeasures, r, e.opts.MainOnly)
-	Align(out)
+	out.Scores = e.scores(r, out.Reliability, classMeasures)
 	return out
+}
+
+// scores computes the metrics. The noise of the ECE follows from the bins.
+func (e *classReducer) scores(r *result, bins []calibrate.ReliabilityBin, measures []measure) []Score {
+	r.diagram, r.noise = bins, sync.OnceValue(func() chance.Interval {
+		if e.opts.NoIntervals {
+			return chance.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
+		}
+		return calibrate.NewECENoise(e.tops, e.opts.ECE, e.opts.Seed)
+	})
+	return r.scores(measures, e.opts.MainOnly)
 }
 
 // main returns the metrics that follow from sums.
@@ -506,8 +254,8 @@ var errOneClass = errors.New("all labels are of one class: there is no AUROC, an
 func (e *binaryReducer) Evaluation() *Evaluation {
 	ece := func(opts calibrate.ECEOptions) float64 { return calibrate.TopLabelECE(e.tops, opts) }
 	out := &Evaluation{Losses: e.Losses()}
-	r := &classResult{Metrics: e.main(), threshold: orDefault(e.opts.Threshold), decided: e.decided}
-	r.auroc, r.averagePrecision = areas(e.in, e.out)
+	r := &result{Metrics: e.main(), threshold: orDefault(e.opts.Threshold), decided: e.decided}
+	r.auroc, r.precision = areas(e.in, e.out)
 	r.ECE = ece(e.opts.ECE)
 	if !e.opts.MainOnly {
 		r.ECEEqualWidth, r.ECE15 = ece(calibrate.ECEOptions{Binning: calibrate.EqualWidth, Bins: e.opts.ECE.Bins}), ece(calibrate.GuoBins())
@@ -524,8 +272,7 @@ func (e *binaryReducer) Evaluation() *Evaluation {
 		out.Points = detect.OperatingPoints(e.in, e.out)
 	}
 	out.Warnings = append(out.Warnings, e.warnings()...)
-	r.judgeBins(e.classReducer, out.Reliability)
-	out.Scores = measured(binaryMeasures, r, e.opts.MainOnly)
+	out.Scores = e.scores(r, out.Reliability, binaryMeasures)
 	return out
 }
 

@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // Metric is a score of a set of predictions, and how texts, tables and JSON show it. Each task declares its metrics in
-// one list, together with their computation: see [measure].
+// one list, together with their computation: see measures.go.
 type Metric struct {
 	Key     string // in JSON
 	Header  string // in tables
@@ -35,38 +34,6 @@ func (m Metric) Shown(mainOnly bool) bool { return !mainOnly || !m.Further || m.
 type Score struct {
 	Metric
 	Value float64
-}
-
-// measure is a metric with its computation from what a task found about all examples.
-type measure[F any] struct {
-	Metric
-	of func(found F) float64
-}
-
-// further returns the measure for extended tables only.
-func (m measure[F]) further() measure[F] {
-	m.Further = true
-	return m
-}
-
-func metrics[F any](measures []measure[F]) []Metric {
-	var out []Metric
-	for _, m := range measures {
-		out = append(out, m.Metric)
-	}
-	return out
-}
-
-// measured computes the metrics. If mainOnly is set, those that only extended tables show are NaN.
-func measured[F any](measures []measure[F], found F, mainOnly bool) []Score {
-	out := make([]Score, len(measures))
-	for i, m := range measures {
-		out[i] = Score{m.Metric, math.NaN()}
-		if m.Shown(mainOnly) {
-			out[i].Value = m.of(found)
-		}
-	}
-	return out
 }
 
 // Loss is a loss of each example. Lower is better.
@@ -207,9 +174,9 @@ func Align(evaluations ...*Evaluation) {
 	}
 	for _, e := range evaluations {
 		if e.sets != nil {
-			s := calibrate.SetsAbove(e.sets, best)
+			r := &result{chosen: calibrate.SetsAbove(e.sets, best)}
 			for _, m := range setMeasures {
-				e.set(m.Key, m.of(s))
+				e.Scores[e.find(m.Key)].Value = m.of(r)
 			}
 		}
 	}
@@ -278,8 +245,6 @@ func (e *Evaluation) Score(key string) Score {
 
 // Value returns the value of a metric. It panics if the task has no such metric.
 func (e *Evaluation) Value(key string) float64 { return e.Score(key).Value }
-
-func (e *Evaluation) set(key string, value float64) { e.Scores[e.find(key)].Value = value }
 
 // Only returns the scores of the given metrics.
 func (e *Evaluation) Only(metrics []Metric) (some []Score) {

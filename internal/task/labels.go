@@ -41,7 +41,7 @@ func newLabels(s OutputSpec) (Task, bool, error) {
 
 func (t labels) CheckLabel(label target.Target) error {
 	if label.Width != t.Count {
-		return fmt.Errorf("truth about %d labels, want %d", label.Width, t.Count)
+		return fmt.Errorf("%d labels, want %d", label.Width, t.Count)
 	}
 	return target.Labels.Check(label.Values)
 }
@@ -219,15 +219,6 @@ func (t labels) Values(dst []float64, want RowOptions, a Average, label target.T
 
 func (t labels) Shown(outcomes []float64) ([]float64, int) { return t.columns(outcomes, 0), t.Count }
 
-var labelMeasures = []measure[multilabel.Metrics]{
-	{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(m multilabel.Metrics) float64 { return m.NLL }},
-	{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(m multilabel.Metrics) float64 { return m.Brier }},
-	{Metric{Key: "ece_macro", Header: "macro ECE", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.MacroECE }},
-	{Metric{Key: "ece_micro", Header: "micro ECE", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.MicroECE }},
-	{Metric{Key: "map", Header: "mAP", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.MeanAveragePrecision }},
-	{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(m multilabel.Metrics) float64 { return m.AUROC }},
-}
-
 // labelReducer implements [Reducer] for labels. It keeps 24 bytes for each label.
 type labelReducer struct {
 	t    labels
@@ -287,7 +278,8 @@ func (e *labelReducer) Losses() []Loss {
 
 func (e *labelReducer) Evaluation() *Evaluation {
 	m := multilabel.Evaluate(e.all, e.opts.ECE)
-	out := &Evaluation{Scores: measured(labelMeasures, m, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
+	r := &result{Metrics: calibrate.Metrics{NLL: m.NLL, Brier: m.Brier}, labels: m}
+	out := &Evaluation{Scores: r.scores(labelMeasures, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
 	if n := len(e.all.Targets); m.Known < n {
 		out.Warnings = append(out.Warnings,
 			fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))

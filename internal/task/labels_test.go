@@ -73,8 +73,8 @@ func TestLabelsOf(t *testing.T) {
 		want string
 	}{
 		{target.Target{Values: []float64{0, 1, -1}, Width: 3}, ""},
-		{target.Target{Values: []float64{0, 1}, Width: 2}, "truth about 2 labels, want 3"},
-		{target.Target{Classes: []int{2}}, "truth about 0 labels, want 3"},
+		{target.Target{Values: []float64{0, 1}, Width: 2}, "2 labels, want 3"},
+		{target.Target{Classes: []int{2}}, "0 labels, want 3"},
 		{target.Target{Values: []float64{0, 1, 2}, Width: 3}, "label 2 is 2"},
 	} {
 		if err := x.CheckLabel(tt.of); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {

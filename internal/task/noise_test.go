@@ -114,7 +114,7 @@ func TestFitNoiseWarns(t *testing.T) {
 		want  string
 	}{
 		{target.Target{Width: 2, Values: []float64{1, 2, 3, math.NaN()}}, "target 3 is NaN, want a finite number"},
-		{target.Target{Width: 2, Values: []float64{1, 2}}, "truth about 2 targets of 1 examples, want 2 of 2"},
+		{target.Target{Width: 2, Values: []float64{1, 2}}, "2 targets of 1 examples, want 2 of 2"},
 		{target.Target{Width: 2, Values: []float64{20, -1, 20, -1}}, "noise of target 0: every prediction is exact"},
 	} {
 		if _, err := lacks.Fit(outcomes, tt.known); err == nil || !strings.Contains(err.Error(), tt.want) {

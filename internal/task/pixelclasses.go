@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 )
@@ -18,6 +17,7 @@ func (s *classSums) add(p position) error {
 	return nil
 }
 
+func (s *classSums) reset()                 { s.Reset() }
 func (s *classSums) merge(o positionSums)   { s.Merge(o.(*classSums).ClassSums) }
 func (s *classSums) brief() positionSums    { return &classSums{s.Brief()} }
 func (s *classSums) append(b []byte) []byte { return s.Append(b) }
@@ -38,62 +38,22 @@ func (s *classSums) losses() (n float64, sums [3]float64) {
 	return n, [3]float64{s.NLL, n - float64(s.Right()), s.Brier}
 }
 
-// ofClasses computes a figure of classes.
-func ofClasses(f func(*calibrate.ClassSums) float64) func(positionSums) float64 {
-	return func(s positionSums) float64 { return f(s.(*classSums).ClassSums) }
+func (s *classSums) found() *result {
+	return &result{Metrics: calibrate.Metrics{Accuracy: s.Accuracy(), NLL: s.MeanNLL(), Brier: s.MeanBrier()}, sums: s}
 }
 
-var pixelMeasures = func() []measure[*result] {
-	further := func(key, header, note string, percent bool, of func(*calibrate.ClassSums, int) float64) measure[*result] {
-		m := Metric{Key: key, Header: header, Digits: 4, Further: true, Optional: true, Note: note}
-		if percent {
-			m.Digits, m.Percent = 1, true
-		}
-		return measure[*result]{m, func(r *result) float64 { return of(r.all.(*classSums).ClassSums, r.bins) }}
-	}
-	return slices.Concat(
-		resampled(Metric{
-			Key:     "accuracy",
-			Header:  "accuracy",
-			Digits:  1,
-			Percent: true,
-			Note:    ofPositions,
-		}, ofClasses((*calibrate.ClassSums).Accuracy)),
-		resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, ofClasses((*calibrate.ClassSums).MeanNLL)),
-		[]measure[*result]{{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 {
-			return r.all.(*classSums).ECE(r.bins)
-		}}},
-		[]measure[*result]{{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 {
-			return r.all.(*classSums).MeanBrier()
-		}}},
-		resampled(Metric{Key: "mean_iou", Header: "mean IoU", Digits: 1, Percent: true,
-			Note: "mean IoU: one confusion matrix of all positions; mean over the classes that occur in labels or predictions"},
-			ofClasses((*calibrate.ClassSums).MeanIoU)),
-		[]measure[*result]{
-			further("smooth_ece", "smooth ECE", smoothNote, false, func(s *calibrate.ClassSums, _ int) float64 { return s.SmoothECE() }),
-			further("mean_dice", "mean Dice", "", true, func(s *calibrate.ClassSums, _ int) float64 { return s.MeanDice() }),
-			further("ece_classwise", "classwise ECE", "classwise ECE: of the probability of each class, in 20 bins of equal width", false,
-				func(s *calibrate.ClassSums, _ int) float64 { return s.ClasswiseECE() }),
-			further("ece_border", "ECE at borders",
-				"ECE at borders: of pixels next to a pixel of another class; inside: of the others", false,
-				func(s *calibrate.ClassSums, bins int) float64 { return s.BorderECE(bins) }),
-			further("ece_inside", "ECE inside", "", false, func(s *calibrate.ClassSums, bins int) float64 { return s.InsideECE(bins) }),
-		})
-}()
+func (s *classSums) measures() []measure      { return pixelMeasures }
+func (s *classSums) confidences() confidences { return s }
 
-func (s *classSums) measures() []measure[*result] { return pixelMeasures }
-
-func (s *classSums) parts(bins int) (list []Part, reliability []calibrate.ReliabilityBin) {
+func (s *classSums) parts() (list []Part) {
 	iou, dice, shares, ece := s.IoU(), s.Dice(), s.Shares(), s.ClassECE()
 	for c := range s.Classes {
 		list = append(list, Part{Name: fmt.Sprint(c), Scores: []Score{
-			{Metric: Metric{Key: "iou", Header: "IoU", Digits: 1, Percent: true, Optional: true}, Value: iou[c]},
-			{Metric: Metric{Key: "dice", Header: "Dice", Digits: 1, Percent: true, Optional: true}, Value: dice[c]},
-			{Metric: Metric{Key: "share", Header: "share of labels", Digits: 2, Percent: true}, Value: shares[c]},
-			{Metric: Metric{Key: "ece", Header: "calibration error", Digits: 4}, Value: ece[c]},
+			{Metric{Key: "iou", Header: "IoU", Digits: 1, Percent: true, Optional: true}, iou[c]},
+			{Metric{Key: "dice", Header: "Dice", Digits: 1, Percent: true, Optional: true}, dice[c]},
+			{Metric{Key: "share", Header: "share of labels", Digits: 2, Percent: true}, shares[c]},
+			{Metric{Key: "ece", Header: "calibration error", Digits: 4}, ece[c]},
 		}})
 	}
-	return list, s.Reliability(bins)
+	return list
 }
-
-const smoothNote = "smooth ECE: without bins (Błasiok & Nakkiran 2023)"

@@ -28,6 +28,12 @@ func (s *labelSums) add(p position) error {
 	return nil
 }
 
+func (s *labelSums) reset() {
+	for _, each := range s.each {
+		each.Reset()
+	}
+}
+
 func (s *labelSums) merge(o positionSums) {
 	for k, each := range o.(*labelSums).each {
 		s.each[k].Merge(each)
@@ -76,10 +82,9 @@ func (s *labelSums) losses() (n float64, sums [3]float64) {
 	return n, sums
 }
 
-// mean returns a mean over all known labels of a loss.
-func (s *labelSums) mean(k int) float64 {
+func (s *labelSums) found() *result {
 	n, sums := s.losses()
-	return sums[k] / n
+	return &result{Metrics: calibrate.Metrics{Accuracy: 1 - sums[1]/n, NLL: sums[0] / n, Brier: sums[2] / n / 2}, sums: s}
 }
 
 // over returns the mean of a figure over the labels that have one.
@@ -93,43 +98,18 @@ func (s *labelSums) over(figure func(*calibrate.ClassSums) float64) float64 {
 	return total / n
 }
 
-var pixelLabelMeasures = slices.Concat(
-	resampled(Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true, Note: ofPositions}, func(s positionSums) float64 {
-		return 1 - s.(*labelSums).mean(1)
-	}),
-	resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(s positionSums) float64 {
-		return s.(*labelSums).mean(0)
-	}),
-	[]measure[*result]{
-		{Metric{
-			Key:    "ece",
-			Header: "ECE",
-			Digits: 4,
-			Note:   "ECE: of the probability of a label, in 20 bins of equal width, mean over labels",
-		},
-			func(r *result) float64 {
-				return r.all.(*labelSums).over(func(s *calibrate.ClassSums) float64 { return s.ClassECE()[1] })
-			}},
-		{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 { return r.all.(*labelSums).mean(2) / 2 }},
-	},
-	resampled(Metric{
-		Key:     "mean_iou",
-		Header:  "mean IoU",
-		Digits:  1,
-		Percent: true,
-		Note:    "mean IoU: of positions with the label, at probability 0.5; mean over the labels that occur",
-	},
-		func(s positionSums) float64 {
-			return s.(*labelSums).over(func(s *calibrate.ClassSums) float64 { return s.IoU()[1] })
-		}),
-)
+// MeanIoU is that of positions with a label.
+func (s *labelSums) MeanIoU() float64 {
+	return s.over(func(s *calibrate.ClassSums) float64 { return s.IoU()[1] })
+}
 
-func (s *labelSums) measures() []measure[*result] { return pixelLabelMeasures }
+func (s *labelSums) measures() []measure      { return pixelLabelMeasures }
+func (s *labelSums) confidences() confidences { return nil }
 
-func (s *labelSums) parts(int) (list []Part, _ []calibrate.ReliabilityBin) {
+func (s *labelSums) parts() (list []Part) {
 	for k, each := range s.each {
-		one, _ := (&classSums{each}).parts(0)
+		one := (&classSums{each}).parts()
 		list = append(list, Part{Name: fmt.Sprint(k), Scores: one[1].Scores})
 	}
-	return list, nil
+	return list
 }

@@ -3,9 +3,9 @@ package task
 import (
 	wire "encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 )
 
 // numberSums implements [positionSums] for a regression. Errors of several targets add up, in their own units.
@@ -31,6 +31,7 @@ func (s *numberSums) add(p position) error {
 	return nil
 }
 
+func (s *numberSums) reset()               { s.NumberSums = calibrate.NumberSums{} }
 func (s *numberSums) merge(o positionSums) { s.Merge(&o.(*numberSums).NumberSums) }
 
 func (s *numberSums) brief() positionSums {
@@ -62,15 +63,12 @@ func (s *numberSums) losses() (n float64, sums [3]float64) {
 	return float64(s.Positions), [3]float64{s.NLL, s.Squared, s.Absolute}
 }
 
-var pixelNumberMeasures = slices.Concat(
-	resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats", Note: ofPositions}, func(s positionSums) float64 {
-		n := s.(*numberSums)
-		return n.NLL / float64(n.Positions)
-	}),
-	resampled(Metric{Key: "rmse", Header: "RMSE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).RMSE() }),
-	resampled(Metric{Key: "mae", Header: "MAE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).MAE() }),
-)
+func (s *numberSums) found() *result {
+	r := &result{numbers: regression.Metrics{RMSE: s.RMSE(), MAE: s.MAE()}}
+	r.NLL = s.NLL / float64(s.Positions)
+	return r
+}
 
-func (s *numberSums) measures() []measure[*result] { return pixelNumberMeasures }
-
-func (s *numberSums) parts(int) ([]Part, []calibrate.ReliabilityBin) { return nil, nil }
+func (s *numberSums) measures() []measure      { return pixelNumberMeasures }
+func (s *numberSums) confidences() confidences { return nil }
+func (s *numberSums) parts() []Part            { return nil }

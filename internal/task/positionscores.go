@@ -15,6 +15,7 @@ import (
 // positionSums is what the labelled positions of examples add to all metrics of a task.
 type positionSums interface {
 	add(position) error
+	reset()
 	merge(positionSums)
 	// brief returns what losses and intervals need of an example.
 	brief() positionSums
@@ -22,9 +23,13 @@ type positionSums interface {
 	parse([]byte) error
 	// losses returns the number of positions, and the sum of each loss over them. The first loss is the NLL.
 	losses() (n float64, sums [3]float64)
-	measures() []measure[*result]
-	// parts returns the metrics of each class or label, and the bins of confidences.
-	parts(bins int) ([]Part, []calibrate.ReliabilityBin)
+	measures() []measure
+	// found returns the means over the positions.
+	found() *result
+	// confidences are those of the predicted classes, or nil.
+	confidences() confidences
+	// parts returns the metrics of each class, label or unit.
+	parts() []Part
 }
 
 // position is a labelled position.
@@ -69,23 +74,11 @@ func cutPart(b []byte) (part, rest []byte, err error) {
 	return b[n:][:size], b[n:][size:], nil
 }
 
-// result is what was found about the labelled positions of all examples.
-type result struct {
-	all       positionSums
-	intervals map[string]chance.Interval // of figures, by their key
-	bins      int
-}
-
-// resampled is a figure with its interval: whole examples are resampled, since neighbouring positions depend on each other.
-func resampled(m Metric, of func(positionSums) float64) []measure[*result] {
-	low, high := m, m
-	low.Key, high.Key, low.Header, high.Header = m.Key+"_low", m.Key+"_high", m.Header+" from", "to"
-	low.Further, high.Further, low.Brief, high.Brief, low.Note, high.Note = true, true, true, true, "", ""
-	return []measure[*result]{
-		{m, func(r *result) float64 { return of(r.all) }},
-		{low, func(r *result) float64 { return r.intervals[m.Key].Low }},
-		{high, func(r *result) float64 { return r.intervals[m.Key].High }},
-	}
+// confidences count predictions by their confidence.
+type confidences interface {
+	ECE(bins int) float64
+	SmoothECE() float64
+	Reliability(bins int) []calibrate.ReliabilityBin
 }
 
 // positionReducer implements [Reducer] for tasks with several positions. It keeps a few numbers of each example, about
@@ -94,21 +87,22 @@ type positionReducer struct {
 	t     several
 	opts  EvaluateOptions
 	all   positionSums
+	one   positionSums   // of an example; its memory is reused
 	units []positionSums // the sums of each example, or of each group
 	group map[string]int // the unit of a group
 }
 
 func (t several) NewReducer(opts EvaluateOptions) Reducer {
-	return &positionReducer{t: t, opts: opts, all: t.newSums()}
+	return &positionReducer{t: t, opts: opts, all: t.newSums(), one: t.newSums()}
 }
 
 func (e *positionReducer) Add(outcome []float64, known target.Target, unit string) error {
-	one := e.t.newSums()
+	e.one.reset()
 	err := EachKnown(e.t, outcome, known, func(p int, row []float64, label target.Target) error {
-		return one.add(position{outcome: row, label: label, border: e.t.border(known, p)})
+		return e.one.add(position{outcome: row, label: label, border: e.t.border(known, p)})
 	})
 	if err == nil {
-		e.add(one, unit)
+		e.add(e.one, unit)
 	}
 	return err
 }
@@ -185,8 +179,8 @@ func (e *positionReducer) Losses() []Loss {
 }
 
 // intervals returns the intervals of the figures that have one, by their key. All figures have the same resamples.
-func (e *positionReducer) intervals(bins int) map[string]chance.Interval {
-	var figures []measure[*result]
+func (e *positionReducer) intervals() map[string]chance.Interval {
+	var figures []measure
 	measures := e.all.measures()
 	for i, m := range measures[1:] {
 		if figure := measures[i]; m.Key == figure.Key+"_low" {
@@ -200,14 +194,15 @@ func (e *positionReducer) intervals(bins int) map[string]chance.Interval {
 		}
 		return out
 	}
-	none := e.t.newSums().brief()
+	sum := e.t.newSums()
 	found := chance.FigureBootstrap(len(e.units), func(rows []int) (values []float64) {
-		sum := none.brief()
+		sum.reset()
 		for _, i := range rows {
 			sum.merge(e.units[i])
 		}
+		r := sum.found()
 		for _, m := range figures {
-			values = append(values, m.of(&result{all: sum, bins: bins}))
+			values = append(values, m.of(r))
 		}
 		return values
 	}, chance.BootstrapOptions{Seed: e.opts.Seed, Resamples: resamples})
@@ -219,11 +214,15 @@ func (e *positionReducer) intervals(bins int) map[string]chance.Interval {
 
 func (e *positionReducer) Evaluation() *Evaluation {
 	const paper = 20 // bins, as in package calibrate
-	bins := cmp.Or(e.opts.ECE.Bins, paper)
-	r := &result{e.all, e.intervals(bins), bins}
-	out := &Evaluation{Losses: e.Losses()}
-	out.Scores = measured(e.all.measures(), r, e.opts.MainOnly)
-	out.Parts, out.Reliability = e.all.parts(r.bins)
+	r, out := e.all.found(), &Evaluation{Losses: e.Losses(), Parts: e.all.parts()}
+	r.bins, r.intervals = cmp.Or(e.opts.ECE.Bins, paper), e.intervals()
+	if c := e.all.confidences(); c != nil {
+		r.ECE, r.diagram = c.ECE(r.bins), c.Reliability(r.bins)
+		if !e.opts.MainOnly {
+			r.SmoothECE = c.SmoothECE()
+		}
+	}
+	out.Scores, out.Reliability = r.scores(e.all.measures(), e.opts.MainOnly), r.diagram
 	if n := len(e.units); e.opts.NoLosses && e.group != nil && n < fewUnits {
 		out.Warnings = append(out.Warnings, fmt.Errorf("there are only %d groups: intervals from so few are rough, and too narrow", n))
 	}
@@ -238,6 +237,3 @@ const fewUnits = 10
 
 // resamples is enough for ends of intervals that differ by 3 % of their width between seeds.
 const resamples = 1000
-
-const ofPositions = "figures count the labelled positions (pixels, tokens) of all examples together; intervals are 95 % and resample " +
-	"whole examples"

@@ -111,7 +111,7 @@ func (t regressionTask) CheckLabel(label target.Target) error {
 type TargetsError struct{ Have, Want int }
 
 func (e *TargetsError) Error() string {
-	return fmt.Sprintf("truth about %d targets, want %d, the means that the network gives for an example", e.Have, e.Want)
+	return fmt.Sprintf("%d targets, want %d, the means that the network gives for an example", e.Have, e.Want)
 }
 
 // Hints says what the outputs may be instead of means.
@@ -366,7 +366,7 @@ func (t regressionTask) check(outcomes []float64, known target.Target) error {
 // checkTarget refuses targets that do not fit the outcomes.
 func (t regressionTask) checkTarget(outcomes []float64, known target.Target) error {
 	if n := len(outcomes) / t.width(); known.Width != t.targets || known.Len() != n || n == 0 {
-		return fmt.Errorf("truth about %d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)
+		return fmt.Errorf("%d targets of %d examples, want %d of %d", known.Width, known.Len(), t.targets, n)
 	}
 	return target.Numbers.Check(known.Values)
 }

@@ -7,68 +7,16 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/target"
 )
 
-// targetResult has the figures of one target, or their means over all targets.
-type targetResult struct {
-	regression.Metrics
-	mace float64
-}
-
-var regressionMeasures = []measure[targetResult]{
-	{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(r targetResult) float64 { return -r.Gaussian.LogLikelihood }},
-	{Metric{Key: "rmse", Header: "RMSE", Digits: 4}, func(r targetResult) float64 { return r.RMSE }},
-	{Metric{Key: "mae", Header: "MAE", Digits: 4}, func(r targetResult) float64 { return r.MAE }},
-	{Metric{Key: "crps", Header: "CRPS", Digits: 4}, func(r targetResult) float64 { return r.Gaussian.CRPS }},
-	{Metric{Key: "coverage", Header: "coverage", Digits: 1, Percent: true}, func(r targetResult) float64 { return r.Gaussian.Coverage }},
-	{Metric{Key: "width", Header: "width", Digits: 4}, func(r targetResult) float64 { return r.Gaussian.Width }},
-	{Metric{Key: "ence", Header: "ENCE", Digits: 4}, func(r targetResult) float64 { return r.ENCE }},
-	{Metric{Key: "std", Header: "std", Digits: 4, Further: true}, func(r targetResult) float64 { return r.Std }},
-	{Metric{Key: "aleatoric", Header: "aleatoric variance", Digits: 4, Further: true}, func(r targetResult) float64 { return r.Aleatoric }},
-	{Metric{Key: "epistemic", Header: "epistemic variance", Digits: 4, Further: true}, func(r targetResult) float64 { return r.Epistemic }},
-	{Metric{Key: "mace", Header: "MACE", Digits: 4, Further: true,
-		Note: "MACE: mean distance between how much central intervals are to hold and how much they do, over levels from 0 to 100 %"},
-		func(r targetResult) float64 { return r.mace }},
-	{Metric{
-		Key:      "nll_mixture",
-		Header:   "mixture NLL",
-		Digits:   4,
-		Unit:     "nats",
-		Further:  true,
-		Brief:    true,
-		Optional: true,
-	}, func(r targetResult) float64 {
-		return -r.Mixture.LogLikelihood
-	}},
-	{Metric{
-		Key:      "crps_mixture",
-		Header:   "mixture CRPS",
-		Digits:   4,
-		Further:  true,
-		Brief:    true,
-		Optional: true,
-	}, func(r targetResult) float64 {
-		return r.Mixture.CRPS
-	}},
-	{Metric{
-		Key:      "coverage_mixture",
-		Header:   "mixture coverage",
-		Digits:   1,
-		Percent:  true,
-		Further:  true,
-		Brief:    true,
-		Optional: true,
-	}, func(r targetResult) float64 {
-		return r.Mixture.Coverage
-	}},
-	{Metric{Key: "width_mixture", Header: "mixture width", Digits: 4, Further: true, Brief: true, Optional: true,
-		Note: "scores are of Gaussians with the mean and variance of the members' mixture, intervals those of 1.96 standard deviations, " +
-			"but for the last four, which are of the mixture itself; all in the targets' units, and of several targets they are means"},
-		func(r targetResult) float64 { return r.Mixture.Width }},
+// found returns the figures of one target, or their means over all targets.
+func found(m regression.Metrics, mace float64) *result {
+	return &result{Metrics: calibrate.Metrics{NLL: -m.Gaussian.LogLikelihood}, numbers: m, mace: mace}
 }
 
 // regressionReducer implements [Reducer] for regressions. It keeps some 130 bytes for each target of an example.
@@ -153,10 +101,10 @@ func (e *regressionReducer) Evaluation() *Evaluation {
 		mean += mace / float64(e.t.targets)
 		if e.t.targets > 1 {
 			out.Parts = append(out.Parts, Part{fmt.Sprintf("target %d", k),
-				measured(regressionMeasures, targetResult{m, mace}, e.opts.MainOnly)})
+				found(m, mace).scores(regressionMeasures, e.opts.MainOnly)})
 		}
 	}
-	out.Scores = measured(regressionMeasures, targetResult{all.Mean, mean}, e.opts.MainOnly)
+	out.Scores = found(all.Mean, mean).scores(regressionMeasures, e.opts.MainOnly)
 	return out
 }
 
@@ -196,7 +144,7 @@ func (t regressionTask) EvaluateMixture(e *Evaluation, members [][]float32, weig
 	}
 	all := regression.Evaluate(scores, t.targets)
 	fill := func(scores []Score, m regression.Metrics) {
-		for i, own := range measured(regressionMeasures, targetResult{Metrics: m}, false) {
+		for i, own := range found(m, 0).scores(regressionMeasures, false) {
 			if own.Optional {
 				scores[i] = own
 			}

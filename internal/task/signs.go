@@ -42,7 +42,7 @@ func NoSigns(t Task) string {
 	case SignsOf(t, t.Columns(RowOptions{Signs: 1})) != nil:
 		return ""
 	case t.About().Name == NextToken:
-		return "the truth about a text is known: it is the next token"
+		return "the labels of a text are known: each is the next token"
 	}
 	return "no accuracy or error to expect is known for " + t.About().Size
 }

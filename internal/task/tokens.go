@@ -57,6 +57,8 @@ func (s *tokenSums) unit(of *target.Text) *calibrate.TokenSums {
 	return s.units[k]
 }
 
+func (s *tokenSums) reset() { s.all, s.units = &calibrate.TokenSums{}, nil }
+
 func (s *tokenSums) merge(o positionSums) {
 	from := o.(*tokenSums)
 	s.all.Merge(from.all)
@@ -114,94 +116,32 @@ func (s *tokenSums) losses() (n float64, sums [3]float64) {
 	return n, [3]float64{s.all.NLL, n - float64(s.all.Right), s.all.Brier}
 }
 
-// ofTokens makes a figure of a language model one of sums over positions.
-func ofTokens(f func(*calibrate.TokenSums) float64) func(positionSums) float64 {
-	return func(s positionSums) float64 { return f(s.(*tokenSums).all) }
+func (s *tokenSums) found() *result {
+	n := float64(s.all.Positions)
+	return &result{Metrics: calibrate.Metrics{
+		Accuracy: float64(s.all.Right) / n,
+		NLL:      s.all.NLL / n,
+		Brier:    s.all.Brier / n,
+		Entropy:  s.all.Entropy / n,
+	}, sums: s}
 }
 
-const ofTexts = "figures count all predicted tokens; intervals are 95 % and resample whole documents, or blocks of a text without documents"
-
-var tokenMeasures = func() []measure[*result] {
-	mean := func(sum func(*calibrate.TokenSums) float64) func(positionSums) float64 {
-		return ofTokens(func(s *calibrate.TokenSums) float64 { return sum(s) / float64(s.Positions) })
-	}
-	plain := func(m Metric, of func(positionSums) float64) []measure[*result] {
-		return []measure[*result]{{m, func(r *result) float64 { return of(r.all) }}}
-	}
-	return slices.Concat(
-		resampled(Metric{Key: "perplexity", Header: "perplexity", Digits: 2, Note: ofTexts}, ofTokens((*calibrate.TokenSums).Perplexity)),
-		resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, mean(func(s *calibrate.TokenSums) float64 {
-			return s.NLL
-		})),
-		resampled(Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, mean(func(s *calibrate.TokenSums) float64 {
-			return float64(s.Right)
-		})),
-		[]measure[*result]{{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 {
-			return r.all.(*tokenSums).all.ECE(r.bins)
-		}}},
-		plain(Metric{
-			Key:      "bits_per_character",
-			Header:   "bits/character",
-			Digits:   4,
-			Optional: true,
-			Further:  true,
-			Brief:    true,
-		}, ofTokens(func(s *calibrate.TokenSums) float64 {
-			return s.Bits(s.Characters)
-		})),
-		plain(Metric{
-			Key:      "bits_per_byte",
-			Header:   "bits/byte",
-			Digits:   4,
-			Optional: true,
-			Further:  true,
-		}, ofTokens(func(s *calibrate.TokenSums) float64 {
-			return s.Bits(s.Bytes)
-		})),
-		plain(Metric{
-			Key:     "bits_per_token",
-			Header:  "bits/token",
-			Digits:  4,
-			Further: true,
-		}, ofTokens(func(s *calibrate.TokenSums) float64 {
-			return s.Bits(s.Positions)
-		})),
-		plain(Metric{Key: "entropy", Header: "entropy", Digits: 4, Unit: "nats", Further: true,
-			Note: "entropy: mean of the predictive entropy. It equals NLL for a calibrated model (Braverman et al. 2020)"},
-			mean(func(s *calibrate.TokenSums) float64 {
-				return s.Entropy
-			})),
-		plain(Metric{
-			Key:     "smooth_ece",
-			Header:  "smooth ECE",
-			Digits:  4,
-			Further: true,
-			Note:    smoothNote,
-		}, ofTokens((*calibrate.TokenSums).SmoothECE)),
-		plain(Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *calibrate.TokenSums) float64 {
-			return s.Brier
-		})),
-		plain(Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *calibrate.TokenSums) float64 {
-			return float64(s.Positions)
-		})),
-	)
-}()
-
-func (s *tokenSums) measures() []measure[*result] { return tokenMeasures }
+func (s *tokenSums) measures() []measure      { return tokenMeasures }
+func (s *tokenSums) confidences() confidences { return s.all }
 
 // parts returns the figures of each document or block.
-func (s *tokenSums) parts(bins int) (list []Part, reliability []calibrate.ReliabilityBin) {
+func (s *tokenSums) parts() (list []Part) {
 	s.split(func(unit string, of positionSums) {
-		r := &result{all: of, bins: bins}
+		r := of.found()
 		p := Part{Name: unit}
 		for _, m := range tokenMeasures {
 			switch m.Key {
 			case "tokens", "perplexity", "nll", "accuracy", "bits_per_character":
 				m.Further = false
-				p.Scores = append(p.Scores, Score{Metric: m.Metric, Value: m.of(r)})
+				p.Scores = append(p.Scores, Score{m.Metric, m.of(r)})
 			}
 		}
 		list = append(list, p)
 	})
-	return list, s.all.Reliability(bins)
+	return list
 }

@@ -668,13 +668,14 @@ func Legacy(paths []string) string {
 		"torch.save write the new one): " + list(slices.Clone(paths))
 }
 
-// Warnings returns the warnings that a user of the result must know.
-func (r *Recipe) Warnings() (warnings []string) {
-	if r.Named {
+// Warnings returns the warnings that a user of the result must know. If the outputs of all checkpoints are proved to be those of the
+// training framework, the places of the weights are no guess.
+func (r *Recipe) Warnings(proved bool) (warnings []string) {
+	if r.Named && !proved {
 		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: %s names the "+
 			"graph itself as its checkpoint. The file of PyTorch that it was exported from would prove it", r.Template, setting.Template))
 	}
-	if len(r.Kept) > 0 && !r.adapters() {
+	if len(r.Kept) > 0 && !r.adapters() && !proved {
 		warnings = append(warnings, fmt.Sprintf("not in the checkpoints, and kept as %s has them: %s", r.Template,
 			list(slices.Clone(r.Kept))))
 	}
@@ -682,7 +683,7 @@ func (r *Recipe) Warnings() (warnings []string) {
 		warnings = append(warnings, "of the checkpoints some store their weights in another type, which rounds them: "+
 			strings.Join(r.Mixed, ", "))
 	}
-	if len(r.plain) > 0 {
+	if len(r.plain) > 0 && !proved {
 		warnings = append(warnings, fmt.Sprintf("themselves a state_dict, with nothing under %q, and taken as they are: %s", r.StateDict,
 			list(slices.Clone(r.plain))))
 	}

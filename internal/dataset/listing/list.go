@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"compress/gzip"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -90,31 +89,28 @@ const maxLine = 64 << 10
 // row gets all labels of a line, separated by spaces.
 func parseList(r io.Reader, ext string, head func(fields []string) (c listColumns, isHeader bool, err error),
 	row func(path, label string)) error {
-	in := bufio.NewReaderSize(csvsafe.UTF8(r), maxLine)
-	comma := commaOf(csvsafe.PeekLine(in, '#'), ext)
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, maxLine)
+	var next func() (fields []string, line int, err error)
+	comma := ','
+	if ext == ".csv" {
+		in := csvsafe.NewRows(r, maxLine, true, commaOf)
+		in.FieldsPerRecord = -1
+		next, comma = func() ([]string, int, error) { return nextRow(in) }, in.Comma
+	} else {
+		in := &plainLines{in: bufio.NewScanner(csvsafe.UTF8(r)), ext: ext}
+		in.in.Buffer(nil, maxLine)
+		next = in.next
+	}
 	var columns listColumns
 	var form csvsafe.Form
-	first := true
-	n := 0
-	for lines.Scan() {
-		n++
-		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")) // some editors write a byte order mark
-		if line == "" || line[0] == '#' {
-			continue
+	for first := true; ; first = false {
+		fields, line, err := next()
+		if err == io.EOF {
+			return nil
 		}
-		at := n
-		for ext == ".csv" && strings.Count(line, `"`)%2 == 1 && len(line) < maxLine && lines.Scan() { // a quoted text goes on
-			line += "\n" + lines.Text()
-			n++
-		}
-		fields, err := splitLine(strings.TrimSpace(line), ext, comma)
 		if err != nil {
-			return fmt.Errorf("line %d: %w", at, err)
+			return err
 		}
 		if first {
-			first = false
 			var isHeader bool
 			if columns, isHeader, err = head(fields); err != nil {
 				return err
@@ -123,15 +119,10 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 				continue
 			}
 		}
-		if ext == ".csv" { // in CSV that score writes, some texts have a guard in front
-			for i, field := range fields {
-				fields[i] = csvsafe.Bare(field)
-			}
-		}
 		if comma == ';' {
 			for _, i := range columns.labels {
 				if i < len(fields) {
-					where := func() string { return fmt.Sprintf("line %d", n) }
+					where := func() string { return fmt.Sprintf("line %d", line) }
 					if fields[i], _, err = form.Number(fields[i], where); err != nil {
 						return err
 					}
@@ -140,55 +131,69 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 		}
 		path, label, err := columns.pick(fields)
 		if err != nil {
-			return fmt.Errorf("line %d: %w", at, err)
+			return fmt.Errorf("line %d: %w", line, err)
 		}
 		row(path, label)
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("line %d: longer than %d bytes, want one path a line", n+1, maxLine)
-	}
-	return lines.Err()
 }
 
-// commaOf returns the sign between the fields of a .csv list, by its first line. A path may contain a semicolon, so another sign
-// than the comma needs a header, or the name of an image before it.
-func commaOf(first, ext string) rune {
+// commaOf returns the sign between the cells of a .csv list, by its first line. A path may contain a semicolon, so another sign than the
+// comma needs a header, or the name of an image before it.
+func commaOf(first string) rune {
 	comma := csvsafe.Comma(first)
-	if ext != ".csv" || comma == ',' {
-		return ','
+	fields := strings.Split(strings.ReplaceAll(first, `"`, ""), string(comma))
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
 	}
-	fields, err := splitLine(first, ext, comma)
-	if err == nil && (pathOf(fields) >= 0 || labelsOf(fields, false) != nil || hasExtension(fields[0], imageExtensions)) {
+	if pathOf(fields) >= 0 || labelsOf(fields, false) != nil || hasExtension(fields[0], imageExtensions) {
 		return comma
 	}
 	return ','
 }
 
-// splitLine returns the fields of a line, without surrounding spaces. comma separates those of a .csv list.
-func splitLine(line, ext string, comma rune) ([]string, error) {
-	var fields []string
-	switch {
-	case ext == ".csv" && strings.Contains(line, `"`):
-		var err error
-		in := csv.NewReader(strings.NewReader(line))
-		in.Comma = comma
-		if fields, err = in.Read(); err != nil {
-			if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-				err = fmt.Errorf("column %d: %w", pe.Column, pe.Err)
-			}
-			return nil, err
+// nextRow returns the cells of the next row of a .csv list, and its line.
+func nextRow(in *csvsafe.Rows) (fields []string, line int, err error) {
+	n, err := in.Next()
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range n {
+		text, _ := in.Cell(i)
+		fields = append(fields, text)
+	}
+	line, column := in.FieldPos(0)
+	if n == 1 && fields[0] == "" || column > 1 && strings.HasPrefix(fields[0], "#") { // spaces, or a comment behind them
+		return nextRow(in)
+	}
+	return fields, line, nil
+}
+
+// plainLines reads the lines of another list.
+type plainLines struct {
+	in  *bufio.Scanner
+	ext string
+	n   int // lines that were read
+}
+
+func (l *plainLines) next() (fields []string, line int, err error) {
+	for l.in.Scan() {
+		l.n++
+		text := strings.TrimSpace(strings.TrimPrefix(l.in.Text(), "\ufeff")) // some editors write a byte order mark
+		if text == "" || text[0] == '#' {
+			continue
 		}
-	case ext == ".csv":
-		fields = strings.Split(line, string(comma))
-	case ext == ".txt" && !strings.Contains(line, "\t"):
-		fields = splitSpace(line)
-	default:
-		fields = strings.Split(line, "\t")
+		if fields = strings.Split(text, "\t"); l.ext == ".txt" && len(fields) == 1 {
+			fields = splitSpace(text)
+		}
+		for i := range fields {
+			fields[i] = strings.TrimSpace(fields[i])
+		}
+		return fields, l.n, nil
 	}
-	for i := range fields {
-		fields[i] = strings.TrimSpace(fields[i])
+	if errors.Is(l.in.Err(), bufio.ErrTooLong) {
+		return nil, 0, fmt.Errorf("line %d: longer than %d bytes, want one path a line", l.n+1, maxLine)
 	}
-	return fields, nil
+	return nil, 0, cmp.Or(l.in.Err(), io.EOF)
 }
 
 // splitSpace splits a line at the first space after the name of an image. It does not split a line that is such a name

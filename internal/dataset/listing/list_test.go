@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"bufio"
 	"bytes"
 	"slices"
 	"strings"
@@ -21,7 +22,8 @@ func TestSplitSpace(t *testing.T) {
 		"photo 3":           "photo 3", // no extension: a path
 		"d.x/photo.tiff  0": "d.x/photo.tiff|0",
 	} {
-		fields, err := splitLine(line, ".txt", ',')
+		in := plainLines{in: bufio.NewScanner(strings.NewReader(line)), ext: ".txt"}
+		fields, _, err := in.next()
 		if got := strings.Join(fields, "|"); got != want || err != nil {
 			t.Errorf("%q: %s, %v, want %s", line, got, err, want)
 		}

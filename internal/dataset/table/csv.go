@@ -1,8 +1,6 @@
 package table
 
 import (
-	"bufio"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -14,73 +12,29 @@ import (
 	"github.com/swagwrap/swagwrap/internal/csvsafe"
 )
 
-// lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped in tables of
-// examples.
-func (t *Table) lines(f *io.SectionReader) *records {
-	from := &bounded{Reader: csvsafe.UTF8(f)}
-	body := bufio.NewReaderSize(from, buffer)
-	in := &records{csv.NewReader(body), from}
-	if in.ReuseRecord = true; !t.gaps { // the path of a prediction may begin with #
-		in.Comment = '#'
-	}
-	in.TrimLeadingSpace, in.Comma = true, csvsafe.Comma(csvsafe.PeekLine(body, byte(in.Comment)))
-	if extension(t.Path) == ".tsv" || in.Comma == '\t' {
-		in.TrimLeadingSpace, in.Comma = false, '\t'
-	}
-	return in
-}
-
-// buffer is the number of bytes that are read at once.
-const buffer = 1 << 20
-
-// records reads records of bounded size. Without a bound a file without line breaks, or with an open quote, would be one
-// record.
-type records struct {
-	*csv.Reader
-	from *bounded
-}
-
-func (r *records) Read() ([]string, error) {
-	r.from.start = r.InputOffset()
-	return r.Reader.Read()
-}
-
-// bounded fails if a record takes more than maxObject bytes.
-type bounded struct {
-	io.Reader
-	read, start int64 // bytes that were read in all, and before the record
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.read-b.start > maxObject+buffer {
-		return 0, fmt.Errorf("a row of more than %d bytes, want a line for each row", maxObject)
-	}
-	n, err := b.Reader.Read(p)
-	b.read += int64(n)
-	return n, err
-}
-
-// parseError returns err with the line number in front.
-func parseError(err error) error {
-	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-		return fmt.Errorf("line %d, column %d: %w", pe.Line, pe.Column, pe.Err)
-	}
-	return err
+// rows returns a reader of the rows of a CSV file. As in lists, lines that begin with # are skipped in tables of examples. The path
+// of a prediction may begin with #.
+func (t *Table) rows(f io.Reader) *csvsafe.Rows {
+	return csvsafe.NewRows(f, maxObject, !t.gaps, func(first string) rune {
+		if extension(t.Path) == ".tsv" {
+			return '\t'
+		}
+		return csvsafe.Comma(first)
+	})
 }
 
 func (t *Table) openCSV(f *io.SectionReader) error {
-	record, err := t.lines(f).Read()
+	in := t.rows(f)
+	n, err := in.Next()
 	if err == io.EOF {
 		return errors.New("empty, want a first line with the names of the columns")
 	}
 	if err != nil {
-		return parseError(err)
+		return err
 	}
-	for i, name := range record {
-		if i == 0 {
-			name = strings.TrimPrefix(name, "\ufeff") // some editors write a byte order mark
-		}
-		t.Names = append(t.Names, strings.Clone(csvsafe.Bare(strings.TrimSpace(name))))
+	for i := range n {
+		name, _ := in.Cell(i)
+		t.Names = append(t.Names, strings.Clone(name))
 	}
 	if !slices.ContainsFunc(t.Names, func(name string) bool { _, err := parseFloat(name); return err != nil && name != "" }) {
 		return fmt.Errorf("first line %q, want the names of the columns", t.Names[:min(len(t.Names), 5)])
@@ -90,24 +44,23 @@ func (t *Table) openCSV(f *io.SectionReader) error {
 }
 
 func (t *Table) readCSV(f *io.SectionReader, columns []*Column) (rows int, err error) {
-	in, form := t.lines(f), csvsafe.Form{}
-	if _, err := in.Read(); err != nil {
-		return 0, parseError(err)
+	in, form := t.rows(f), csvsafe.Form{}
+	if _, err := in.Next(); err != nil {
+		return 0, err
 	}
 	for ; ; rows++ {
-		record, err := in.Read() // Read checks that it is as wide as the first
+		_, err := in.Next() // checks that the row is as wide as the first
 		if err == io.EOF {
 			return rows, nil
 		}
 		if err != nil {
-			return 0, parseError(err)
+			return 0, err
 		}
 		for i, c := range columns {
 			if c == nil {
 				continue
 			}
-			text := csvsafe.Bare(strings.TrimSpace(record[i]))
-			line, _ := in.FieldPos(i)
+			text, line := in.Cell(i)
 			if in.Comma == ';' {
 				if text, err = c.point(place{"line", line}, text, &form); err != nil {
 					return 0, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -76,8 +77,8 @@ func (b *Record) warnInitial(statistics []float32) {
 // AllWarnings returns the warnings of the record, starting with those of the check.
 func (b *Record) AllWarnings() []string {
 	out := slices.Clone(b.Warnings)
-	if found, causes := b.Mismatch(); found != "" {
-		out = append([]string{found + ". " + causes}, out...)
+	if f := b.Mismatch(); f != nil {
+		out = append([]string{f.String()}, out...)
 	}
 	if b.MoreExamples > 0 {
 		out = append(out, fmt.Sprintf("this data was not compared with that of training: %d examples are too few. Give at least %d more "+
@@ -90,43 +91,43 @@ func (b *Record) AllWarnings() []string {
 	return out
 }
 
-// Mismatch describes in words what the check found, and the likely causes. It returns "" if nothing is off.
-func (b *Record) Mismatch() (found, causes string) {
-	if b == nil || b.Check == nil {
-		return "", ""
+// Mismatch is what the check found, with the likely causes. It returns nil if nothing is off.
+func (b *Record) Mismatch() *probe.Fault {
+	if b == nil || b.Check == nil || len(b.Check.Off()) == 0 {
+		return nil
 	}
 	off := b.Check.Off()
-	if len(off) == 0 {
-		return "", ""
-	}
 	first := b.Check.FirstOff()
 	where, worst := "at the first layer", b.Check.Layers[0]
 	if !first {
 		most := slices.MaxFunc(off, func(i, j int) int { return cmp.Compare(b.Check.Score(i), b.Check.Score(j)) })
 		where, worst = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers)), b.Check.Layers[most]
 	}
-	found = fmt.Sprintf("this data is not what the network saw in training: %s (%s) the checkpoints store means that are %s standard "+
+	found := fmt.Sprintf("this data is not what the network saw in training: %s (%s) the checkpoints store means that are %s standard "+
 		"deviations, and variances that are a factor of %s from what this data gives; chance and training explain differences of %s and "+
 		"a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans),
 		digits(math.Exp(worst.ExpectedVariances)))
-	prepared := fmt.Sprintf("another mean and standard deviation (%s), order of channels (channels=bgr) or resizing",
+	prepared := fmt.Sprintf("another mean and standard deviation (%s), order of channels (channels=bgr) or resizing; or another data set",
 		setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)))
 	plain := fmt.Sprintf("training augmented its images and these are plain: say how (%s), or save what its loader yields (%s)",
 		setting.Augment, setting.BNData.With("batches.npy"))
-	const other = "another data set"
+	f := &probe.Fault{Name: "statistics of other data", Severity: probe.Wrong, When: true, Cause: found}
 	switch {
 	case !first:
-		return found, "Likely causes: other examples than in training, or not all of its classes"
+		f.Hint = "other examples than in training, or not all of its classes"
 	case b.AsSeen:
-		return found, "Likely causes: these batches were saved with other transforms, or the checkpoints are of another training"
+		f.Hint = "these batches were saved with other transforms, or the checkpoints are of another training"
 	case worst.Means > 0.5 || worst.Variances > 1.5: // augmentation has a smaller effect
-		return found, "Likely causes: " + prepared + "; or " + other
+		f.Hint = prepared
 	case b.Augment == "" || b.Augment == "none":
-		return found, "Likely causes: " + plain + "; or " + prepared + "; or " + other
+		f.Hint = plain + "; or " + prepared
+	default:
+		f.Hint = "another augmentation than in training (" + setting.Augment.String() + ", none if this data is augmented already); or " +
+			prepared
 	}
-	return found, "Likely causes: another augmentation than in training (" +
-		setting.Augment.String() + ", none if this data is augmented already); or " + prepared + "; or " + other
+	f.Hint = "Likely causes: " + f.Hint
+	return f
 }
 
 func digits(v float64) string { return fmt.Sprintf("%.2g", v) }

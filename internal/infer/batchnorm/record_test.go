@@ -29,7 +29,10 @@ func TestMismatch(t *testing.T) {
 	} {
 		b := tc.of
 		b.Check = &bnupdate.Check{Examples: 100, Layers: tc.layers}
-		found, causes := b.Mismatch()
+		found, causes := "", ""
+		if f := b.Mismatch(); f != nil {
+			found, causes = f.Cause, f.Hint
+		}
 		if !strings.Contains(found, tc.found) || !strings.HasPrefix(causes, tc.causes) || (found == "") != (tc.found == "") {
 			t.Errorf("%+v: %q, %q", tc, found, causes)
 		}
@@ -37,8 +40,8 @@ func TestMismatch(t *testing.T) {
 			t.Errorf("%+v: warnings %q", tc, warnings)
 		}
 	}
-	if found, causes := (*batchnorm.Record)(nil).Mismatch(); found != "" || causes != "" {
-		t.Errorf("without a record: %q, %q", found, causes)
+	if f := (*batchnorm.Record)(nil).Mismatch(); f != nil {
+		t.Errorf("without a record: %v", f)
 	}
 	if w := (&batchnorm.Record{Examples: 40, MoreExamples: 24}).AllWarnings(); len(w) != 1 || !strings.Contains(w[0], "40 examples are too few. Give at least 24 more") {
 		t.Errorf("too few examples: %q", w)

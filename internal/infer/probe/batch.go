@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -62,34 +63,30 @@ func (r *Runner) CheckBatches(ctx context.Context, report, earlier *Report, s *S
 		}
 	}
 	d := report.Depends
-	if d == nil || err != nil || d.Padding > 0 && chosen == 1 {
+	if d == nil || err != nil {
 		return err
 	}
-	if d.Padding > 0 {
-		report.Warn(fmt.Sprintf("a score changes by %.2g %% of its range when an example is filled up to the length of a longer one in "+
+	mixed := fmt.Sprintf("a score changes by %.2g %% of its range with the other examples in the batch. ", 100*d.Batch)
+	if nodes := r.Skeleton().AcrossBatch(); len(nodes) == 0 {
+		mixed += "The network mixes the examples of a batch"
+	} else if mixed += "The cause may be the node " + nodes[0].Node; nodes[0].Certain {
+		mixed = strings.Replace(mixed, "may be", "is", 1) + ": batch norm without running statistics"
+	}
+	if d.Padding == 0 {
+		report.BatchSize = max(chosen, int(r.Input.Shape[0]))
+	}
+	return report.Take(r.holds, Fault{Name: "lists without a mask", Severity: Warning, When: d.Padding > 0 && chosen != 1,
+		Cause: fmt.Sprintf("a score changes by %.2g %% of its range when an example is filled up to the length of a longer one in "+
 			"its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the "+
-			"examples. Give the mask as an input of the network, or run one example at a time (%s)",
-			100*d.Padding, setting.BatchSize.With("1")))
-		return nil
-	}
-	what := fmt.Sprintf("a score changes by %.2g %% of its range with the other examples in the batch. ", 100*d.Batch)
-	cause := "The network mixes the examples of a batch"
-	if nodes := r.Skeleton().AcrossBatch(); len(nodes) > 0 {
-		cause = "The cause may be the node " + nodes[0].Node
-		if nodes[0].Certain {
-			cause = fmt.Sprintf("The cause is the node %s: batch norm without running statistics", nodes[0].Node)
-		}
-	}
-	report.BatchSize = max(chosen, int(r.Input.Shape[0]))
-	if report.BatchSize < 1 {
-		return refused("export a network whose examples do not depend on each other. For batch norm in PyTorch: train with "+
-			"track_running_stats=True, the default\n"+setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give "+
-			"the batch size of training. Predictions then depend on the order of the examples, which must be random", "%s: %s", report.Data,
-			what+cause)
-	}
-	report.Warn(fmt.Sprintf("%s%s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so "+
-		"is a short last batch", what, cause, report.BatchSize))
-	return nil
+			"examples", 100*d.Padding),
+		Hint: fmt.Sprintf("Give the mask as an input of the network, or run one example at a time (%s)", setting.BatchSize.With("1")),
+	}, Fault{Name: "mixed examples", When: d.Padding == 0 && report.BatchSize < 1, Cause: report.Data + ": " + mixed,
+		Hint: "export a network whose examples do not depend on each other. For batch norm in PyTorch: train with " +
+			"track_running_stats=True, the default\n" + setting.BatchSize.With("N") + " runs it in batches of N examples all the same: " +
+			"give the batch size of training. Predictions then depend on the order of the examples, which must be random",
+	}, Fault{Name: "mixed examples of a chosen batch", Severity: Warning, When: d.Padding == 0 && report.BatchSize > 0,
+		Cause: fmt.Sprintf("%s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so "+
+			"is a short last batch", mixed, report.BatchSize)})
 }
 
 // Dependence runs some examples in a batch, alone, at another place of the batch, and
@@ -184,7 +181,9 @@ type trial struct {
 // reference runs the batch, and reports whether it has usable scores.
 func (t *trial) reference(ctx context.Context) bool {
 	var err error
-	if t.count, t.scores, err = t.r.Run(ctx, t.s, t.batch); err != nil {
+	if known := t.r.record; known != nil && known.sample == t.s && known.Batch == len(t.batch) && slices.Equal(known.idx, t.batch) {
+		t.count, t.scores = known.Count, known.Scores
+	} else if t.count, t.scores, err = t.r.Run(ctx, t.s, t.batch); err != nil {
 		return false
 	}
 	t.least = tolerance

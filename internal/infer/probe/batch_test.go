@@ -1,6 +1,7 @@
 package probe_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -58,5 +59,41 @@ func TestDependence(t *testing.T) {
 				t.Errorf("%+v, want a dependence on the batch: %v, on the filling: %v", *d, tc.batch, tc.padding)
 			}
 		})
+	}
+}
+
+// What depends on the batch is refused without a batch size, and warned of with one. Padding does no harm to one example at a time.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	n := infertest.Network(t, infertest.Posterior(t))
+	run, s := looking(t, n, infertest.Digits(t, "val.npz"))
+	for _, tc := range []struct {
+		depends probe.Dependence
+		chosen  int
+		want    string
+	}{
+		{probe.Dependence{}, 0, ""},
+		{probe.Dependence{Batch: 0.5}, 0, "mixed examples"},
+		{probe.Dependence{Batch: 0.5}, 8, "mixed examples of a chosen batch"},
+		{probe.Dependence{Padding: 0.5}, 0, "lists without a mask"},
+		{probe.Dependence{Padding: 0.5}, 8, "lists without a mask"},
+		{probe.Dependence{Padding: 0.5}, 1, ""},
+	} {
+		earlier, report, got := &probe.Report{Depends: &tc.depends}, &probe.Report{}, ""
+		if tc.depends == (probe.Dependence{}) {
+			earlier = nil
+		}
+		err := run.CheckBatches(t.Context(), report, earlier, s, tc.chosen)
+		if f := new(probe.Fault); errors.As(err, &f) {
+			got = f.Name
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range report.Found {
+			got += f.Name
+		}
+		if got != tc.want || (tc.depends.Batch > 0 && report.BatchSize != tc.chosen) {
+			t.Errorf("%+v, batch size %d: found %q, want %q", tc.depends, tc.chosen, got, tc.want)
+		}
 	}
 }

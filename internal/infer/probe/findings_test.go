@@ -24,7 +24,7 @@ func TestKnown(t *testing.T) {
 		report := &probe.Report{}
 		known, keep := run.Known(kept, report, s)
 		if !known {
-			if err := run.CheckScores(t.Context(), report, s, false); err != nil {
+			if err := run.CheckScores(t.Context(), report, s, 0); err != nil {
 				t.Fatal(err)
 			}
 			keep()

@@ -20,8 +20,10 @@ type Inputs struct {
 	// Trained summarizes the training data, and From is its name. Trained is nil if it is unknown.
 	Trained []moments.Summary
 	From    string
-	// Foreign says that the data is deliberately from another domain. Then only a known fault is reported.
-	Foreign bool
+	// Adapted is what Trained is, of the data to which the network was adapted, or nil. Data may look like either.
+	Adapted *Report
+	// Holds are the properties of the data.
+	Holds Property
 	// Training says that the sample is training data: its summary goes into the report. Noted skips the comparison,
 	// because the batch-norm check judges the data.
 	Training, Noted bool
@@ -46,28 +48,52 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 	if how.Noted {
 		return nil
 	}
-	compared := false
-	for i, p := range all {
-		if k := slices.IndexFunc(how.Trained, func(t moments.Summary) bool {
-			return t.Input == p.name && moments.Comparable(t, p.sample)
-		}); k >= 0 {
-			compared = true
-			if w := p.against(how.Trained[k], how); w != "" {
-				r.wrong(w)
-			}
-		} else if w := all[i].plausible(how); w != "" {
-			r.wrong(w)
-			compared = true
+	if how.Adapted != nil {
+		like, trained := &Report{}, how
+		trained.Trained, trained.From, trained.Adapted = how.Adapted.Inputs, "the target data ("+how.Adapted.Data+")", nil
+		if err := like.compare(ctx, s, all, trained); err != nil || len(like.Warnings) == 0 {
+			return err
 		}
 	}
-	if compared || how.Run == nil || !how.Run.Recomputes() && !how.Run.Posterior.Single() || how.Foreign || s.Len() < shifted {
+	return r.compare(ctx, s, all, how)
+}
+
+// compare compares inputs with those of training.
+func (r *Report) compare(ctx context.Context, s *Sample, all []part, how Inputs) error {
+	compared := false
+	for _, p := range all {
+		var rows []Fault
+		k := slices.IndexFunc(how.Trained, func(t moments.Summary) bool {
+			return t.Input == p.name && moments.Comparable(t, p.sample)
+		})
+		if k >= 0 {
+			rows = p.against(how.Trained[k], how)
+		} else {
+			rows = p.plausible(how)
+		}
+		f := First(rows, how.Holds)
+		compared = compared || k >= 0 || f != nil
+		r.wrong(p, f)
+	}
+	if compared || how.Run == nil || !how.Run.Recomputes() && !how.Run.Posterior.Single() ||
+		how.Holds&Foreign != 0 || s.Len() < shifted {
 		return nil
 	}
-	w, err := againstLayer(ctx, s, all, how)
-	if w != "" {
-		r.wrong(w)
+	return r.againstLayer(ctx, s, all, how)
+}
+
+// wrong takes a fault of an input into the report. It may be nil.
+func (r *Report) wrong(p part, f *Fault) {
+	if f == nil {
+		return
 	}
-	return err
+	of := ""
+	if p.name != "" {
+		of = fmt.Sprintf(" of input %q", p.name)
+	}
+	f.Severity, f.Hint = Wrong, "To fix it: "+f.Hint
+	f.Cause = fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s", of, f.Cause)
+	r.warn(f)
 }
 
 // part is one input of a sample.
@@ -187,59 +213,50 @@ func layout(shape, declared []int64, picture bool, pre preprocess.Settings) (kin
 	return moments.Channels, 1, elements
 }
 
-// of names the input for messages.
-func (p part) of() string {
-	if p.name == "" {
-		return ""
-	}
-	return fmt.Sprintf(" of input %q", p.name)
-}
-
-// against compares an input with training. It returns a warning, or "".
-func (p part) against(trained moments.Summary, how Inputs) string {
-	faults := p.faults(how.Preprocess)
-	var changes []moments.Change
-	for _, f := range faults {
-		if p.possible(f, how.Preprocess) && (!how.Foreign || !f.content) {
-			changes = append(changes, f.Change)
+// against lists what may be wrong with an input, compared with training.
+func (p part) against(trained moments.Summary, how Inputs) []Fault {
+	changes, tried := p.changes(how.Preprocess), []moments.Change{}
+	for _, f := range changes {
+		if p.possible(f, how.Preprocess) && f.Unless&how.Holds == 0 {
+			tried = append(tried, *f.Undo)
 		}
 	}
-	e := moments.Explain(trained, p.sample, changes)
-	switch {
-	case !e.Found():
-		return ""
-	case e.Change != nil:
-		for _, f := range faults {
-			if f.Name == e.Change.Name {
-				return p.warning(f.Name+". "+p.evidence(trained, e, how.From), f.fix)
-			}
-		}
-	case how.Foreign:
-		return p.plausible(how)
-	case p.sample.Kind == moments.Tokens && e.Beyond > 0.1:
-		now := p.sample.Summary().Tokens
-		return p.warning(fmt.Sprintf("%.0f %% of the texts have ids that training did not have. Ids here go from %d to %d, and those of "+
-			"%s from %d to %d", 100*e.Beyond, now.Min, now.Max, how.From, trained.Tokens.Min, trained.Tokens.Max), tokenizer)
-	case p.sample.Kind == moments.Tokens:
-		return p.warning(fmt.Sprintf("the frequent ids of %s are not frequent here: %s", how.From, p.frequent(trained)), tokenizer)
-	case len(e.Columns) > 0:
-		return p.columns(trained, e, how.From)
+	e := moments.Explain(trained, p.sample, tried)
+	if !e.Found() {
+		return nil
 	}
-	cause := "another data set, or data that was prepared in another way. "
-	if p.fainter(trained) {
-		cause = "pictures of lower contrast, " + cause
+	evidence, beyond, frequent, cause, fix := p.evidence(trained, e, how.From), "", "", "", ""
+	for i := range changes {
+		f := &changes[i]
+		f.When = e.Change != nil && e.Change.Name == f.Undo.Name
+		f.Cause += ". " + evidence
 	}
-	return p.warning(cause+p.evidence(trained, e, how.From),
-		"compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training")
+	ids := p.sample.Kind == moments.Tokens
+	if now := p.sample.Summary().Tokens; ids {
+		beyond = fmt.Sprintf("%.0f %% of the texts have ids that training did not have. Ids here go from %d to %d, and those of "+
+			"%s from %d to %d", 100*e.Beyond, now.Min, now.Max, how.From, trained.Tokens.Min, trained.Tokens.Max)
+		frequent = fmt.Sprintf("the frequent ids of %s are not frequent here: %s", how.From, p.frequent(trained))
+	}
+	if len(e.Columns) > 0 {
+		cause, fix = p.columns(trained, e, how.From)
+	}
+	return slices.Concat(changes, []Fault{
+		{Name: "ids beyond training", Unless: Foreign, When: ids && e.Beyond > 0.1, Cause: beyond, Hint: tokenizer},
+		{Name: "other frequent ids", Unless: Foreign, When: ids, Cause: frequent, Hint: tokenizer},
+		{Name: "columns", Unless: Foreign, When: cause != "", Cause: cause, Hint: fix},
+		{Name: "lower contrast", Unless: Foreign, When: !ids && p.fainter(trained),
+			Cause: "pictures of lower contrast, " + otherData + evidence, Hint: compareBatch()},
+		{Name: "other data", Unless: Foreign, When: true, Cause: otherData + evidence, Hint: compareBatch()},
+	}, p.plausible(how))
 }
 
 // possible reports whether a fault explains pictures that the model card normalises: without the fault, pixels lie between 0 and
 // 1. Values that are only fainter than in training look like a missing normalisation, but theirs do not.
-func (p part) possible(f fault, s preprocess.Settings) bool {
-	if !p.picture || p.values == nil || f.content || s.Mean == nil && s.Std == nil {
+func (p part) possible(f Fault, s preprocess.Settings) bool {
+	if !p.picture || p.values == nil || f.Unless != 0 || s.Mean == nil && s.Std == nil {
 		return true
 	}
-	return p.inside(f.Change.Then(p.normalise(s, true), p.sample.Groups())) >= insideShare
+	return p.inside(f.Undo.Then(p.normalise(s, true), p.sample.Groups())) >= insideShare
 }
 
 // fainter reports whether all channels of pictures vary less than in training.
@@ -259,6 +276,12 @@ func (p part) fainter(trained moments.Summary) bool {
 // insideShare is the least share of the pixels between 0 and 1: augmentation may replace some by noise.
 const insideShare = 0.98
 
+const otherData = "another data set, or data that was prepared in another way. "
+
+func compareBatch() string {
+	return "compare what the network receives, " + setting.Score.With(setting.SaveBatch.With("FILE.npy")) + ", with a batch of training"
+}
+
 const tokenizer = "make the ids with the tokenizer that training used"
 
 // frequent describes the shares of training's most frequent ids in this sample.
@@ -272,11 +295,6 @@ func (p part) frequent(trained moments.Summary) string {
 		list = append(list, fmt.Sprintf("id %d has a share of %.1f %%, not %.1f %%", f.ID, 100*now[f.ID], 100*f.Share))
 	}
 	return strings.Join(list, ", ")
-}
-
-func (p part) warning(cause, fix string) string {
-	return fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s. To fix it: %s",
-		p.of(), cause, fix)
 }
 
 // evidence names the worst channel or column with its moments.
@@ -307,8 +325,8 @@ func (p part) group(g int) string {
 }
 
 // columns names the fault of each of a few columns, counted from 0 as in arrays.
-func (p part) columns(trained moments.Summary, e moments.Explanation, from string) string {
-	cause, fix := "other units, or another order of columns",
+func (p part) columns(trained moments.Summary, e moments.Explanation, from string) (cause, fix string) {
+	cause, fix = "other units, or another order of columns",
 		"give the columns in the units and the order of training; for tables "+setting.Columns.With("A,B,C")+" says the order"
 	if n := len(e.Columns); n > 1 && n == p.sample.Groups() {
 		cause = "columns that are not standardised as in training, other units, or another data set"
@@ -321,7 +339,11 @@ func (p part) columns(trained moments.Summary, e moments.Explanation, from strin
 		what := "is not like in training"
 		switch {
 		case c.From >= 0:
-			what = fmt.Sprintf("has the values that column %d had in training", back(e.Columns, c))
+			from := c.From
+			if k := slices.IndexFunc(e.Columns, func(o moments.ColumnChange) bool { return o.From == c.Column }); k >= 0 {
+				from = e.Columns[k].Column
+			}
+			what = fmt.Sprintf("has the values that column %d had in training", from)
 		case len(c.Units) > 0:
 			what = "has " + c.Units[0].Name
 			if len(c.Units) > 1 {
@@ -338,7 +360,7 @@ func (p part) columns(trained moments.Summary, e moments.Explanation, from strin
 	if more := len(e.Columns) - named; more > 0 {
 		sentence += fmt.Sprintf(". %d more columns differ", more)
 	}
-	return p.warning(cause+". "+sentence, fix)
+	return cause + ". " + sentence, fix
 }
 
 // moment formats a mean and a standard deviation. A mean that differs from 0 only by rounding is shown as 0.
@@ -349,60 +371,38 @@ func moment(mean, std float64) string {
 	return fmt.Sprintf("mean %.3g and standard deviation %.3g", mean, std)
 }
 
-// back returns the column that had, in training, the values that column c has here.
-func back(all []moments.ColumnChange, c moments.ColumnChange) int {
-	for _, other := range all {
-		if other.From == c.Column {
-			return other.Column
-		}
-	}
-	return c.From
-}
-
-// plausible checks pictures against the range that mean and standard deviation of the preprocessing imply. Without
+// plausible lists what may be wrong with pictures by the range that mean and standard deviation of the preprocessing imply. Without
 // normalisation pixels lie in [0, 1]. With it dark pixels are negative.
-func (p part) plausible(how Inputs) string {
+func (p part) plausible(how Inputs) []Fault {
 	m, s := how.Preprocess.Unit()
 	if !p.picture || m == nil && s == nil {
-		return ""
+		return nil
 	}
 	const outside = 0.9 // share of values
 	groups := p.sample.Groups()
 	undo := p.normalise(how.Preprocess, true)
-	now := p.sample.Changed(undo).Summary()
-	share := p.inside(undo)
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, g := range now.Groups {
-		low, high = min(low, g.Min), max(high, g.Max)
+	share, raw := p.inside(undo), p.inside(moments.Change{})
+	low, high, dark := math.Inf(1), math.Inf(-1), math.Inf(1)
+	for g, now := range p.sample.Changed(undo).Summary().Groups {
+		low, high, dark = min(low, now.Min), max(high, now.Max), min(dark, groupValue(undo.Shift, g))
+	}
+	if share > outside && !(raw > 0.999 && dark > 0.02) {
+		return nil
 	}
 	all := fmt.Sprintf("Once the mean %v and the standard deviation %v are taken out, values go from %.3g to %.3g, and pixels lie "+
 		"between 0 and 1", m, s, low, high)
-	raw := p.inside(moments.Change{})
-	dark := math.Inf(1)
-	for g := range groups {
-		dark = min(dark, groupValue(undo.Shift, g))
-	}
-	if share > outside && !(raw > 0.999 && dark > 0.02) {
-		return ""
-	}
-	for _, f := range p.faults(how.Preprocess) {
-		if f.content {
-			continue
-		}
-		c := f.Change.Then(undo, groups)
-		spread := 0.0
+	rows := p.changes(how.Preprocess)
+	for i := range rows {
+		f := &rows[i]
+		c, spread := f.Undo.Then(undo, groups), 0.0
 		for _, g := range p.sample.Changed(c).Summary().Groups {
 			spread = max(spread, g.Std)
 		}
-		if p.inside(c) >= insideShare && spread > 0.08 {
-			return p.warning(f.Name+". "+all, f.fix)
-		}
+		f.When, f.Cause = f.Unless == 0 && p.inside(c) >= insideShare && spread > 0.08, f.Cause+". "+all
 	}
-	if share > outside {
-		return "" // bright pictures
-	}
-	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all,
-		"say how pictures are normalised: "+setting.Preprocess.With(`"mean=M std=S"`)+", or "+setting.Preprocess.With("FILE"))
+	return append(rows, Fault{Name: "no pixels", When: share <= outside, // else bright pictures
+		Cause: "values that are no pixels, or a wrong mean and standard deviation. " + all,
+		Hint:  "say how pictures are normalised: " + setting.Preprocess.With(`"mean=M std=S"`) + ", or " + setting.Preprocess.With("FILE")})
 }
 
 func groupValue(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
@@ -432,60 +432,56 @@ func (p part) inside(c moments.Change) float64 {
 
 // againstLayer compares the examples at the first batch-norm layer with training. It undoes one possible fault after
 // the other, and runs the examples again.
-func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (string, error) {
+func (r *Report) againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) error {
 	ctx = tally.For(ctx, tally.Check("inputs"))
 	layer, err := how.Run.firstLayer(ctx)
 	if err != nil || layer == nil {
-		return "", err
+		return err
 	}
 	defer layer.session.Close()
 	now, err := layer.shift(ctx, s)
 	if err != nil || now.score() < 1 {
-		return "", err
+		return err
 	}
 	all := fmt.Sprintf("At the first batch-norm layer (%s) means differ by %.2g standard deviations from those of training, and "+
 		"variances by a factor of %.2g", now.layer, now.means, math.Exp(now.variances))
 	const tried = 64 // examples
 	some := *s
 	some.rows = s.rows[:min(tried, len(s.rows))]
-	best := min(1, now.score()/2)
-	found, of, fix := "", parts[0], ""
+	best, of := min(1, now.score()/2), parts[0]
+	found := Fault{}
 	for _, p := range parts {
 		if p.values == nil {
 			continue
 		}
-		for _, f := range p.faults(how.Preprocess) {
+		for _, f := range p.changes(how.Preprocess) {
 			if !p.possible(f, how.Preprocess) {
 				continue
 			}
-			some.values = p.changed(s, some.Len(), f.Change)
+			some.values = p.changed(s, some.Len(), *f.Undo)
 			then, err := layer.shift(ctx, &some)
 			if err != nil {
-				return "", err
+				return err
 			}
 			if then.score() < best {
-				best, found, of, fix = then.score(), f.Name, p, f.fix
+				best, of, found = then.score(), p, f
+				found.When, found.Cause = true, f.Cause+". "+all
 			}
 		}
 	}
-	// The first convolution keeps a factor that all values have.
-	if factor := math.Exp(now.spread); found == "" && 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio {
-		fix := "give the values in the units of training, standardised if those of training were"
-		if of.picture {
-			fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " +
-				setting.Fit.With(setting.Preprocess.With("NAME"))
-		}
-		return of.warning(fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s", factor,
-			all), fix), nil
+	fix := "give the values in the units of training, standardised if those of training were"
+	if of.picture {
+		fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " +
+			setting.Fit.With(setting.Preprocess.With("NAME"))
 	}
-	if found == "" && how.Run.Posterior.Single() {
-		return "", nil // its statistics may be frozen ones of another data set
-	}
-	if found == "" {
-		return of.warning("another data set, or data that was prepared in another way. "+all,
-			"compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training"), nil
-	}
-	return of.warning(found+". "+all, fix), nil
+	r.wrong(of, First([]Fault{found,
+		{Name: "another spread at the first layer", // the first convolution keeps a factor that all values have
+			When: 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio,
+			Cause: fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s",
+				math.Exp(now.spread), all), Hint: fix},
+		{Name: "other data at the first layer", Unless: Frozen, When: true, Cause: otherData + all, Hint: compareBatch()},
+	}, how.Holds|how.Run.holds))
+	return nil
 }
 
 // changed returns the first n examples of a sample with one input changed.

@@ -101,7 +101,8 @@ func TestPictures(t *testing.T) {
 	card := probe.Inputs{Preprocess: mnist}
 	layer := probe.Inputs{Preprocess: preprocess.Settings{}, Run: run}
 	foreign := known
-	foreign.Foreign = true
+	foreign.Holds = probe.Foreign
+	found := map[string]bool{}
 	for _, tc := range []struct {
 		name   string
 		change func(float32) float32
@@ -134,6 +135,8 @@ func TestPictures(t *testing.T) {
 		{"255 times, by the layer", func(p float32) float32 { return 255 * normalise(p) }, dataset.Seen, layer, "255 times", "uint8"},
 		{"/255, by the layer", func(p float32) float32 { return normalise(p) / 255 }, dataset.Seen, layer, "divided by 255", "multiply"},
 
+		{"another mean, by the layer", func(p float32) float32 { return normalise(p) - 1.2 }, dataset.Seen, layer, "another data set", "SaveBatch"},
+
 		{"another domain", func(float32) float32 { return rand.Float32() }, dataset.Pixels, foreign, "", ""},
 		{"another domain, inverted", func(p float32) float32 { return 1 - p }, dataset.Pixels, foreign, "", ""},
 		{"another domain, twice", normalise, dataset.Pixels, foreign, "normalised twice", "Arrays seen"},
@@ -145,6 +148,12 @@ func TestPictures(t *testing.T) {
 		if tc.want == "" && all != "" || tc.want != "" && (len(r.Warnings) != 1 || !strings.Contains(all, tc.want) || !strings.Contains(all, "To fix it: ") || !strings.Contains(all[strings.Index(all, "To fix it"):], tc.fix)) {
 			t.Errorf("%s: %q, want %q and %q", tc.name, all, tc.want, tc.fix)
 		}
+		for _, f := range r.Found {
+			found[f.Name] = true
+		}
+	}
+	if !found["another spread at the first layer"] || !found["other data at the first layer"] {
+		t.Errorf("found %v", found)
 	}
 	if r := check(t, hold(t, array(t, digits(t, "test.npz", 64, same), 1, 28, 28), opts(dataset.Seen)), n.Fields(), probe.Inputs{Preprocess: mnist, Training: true, Noted: true}); len(r.Warnings) > 0 || len(r.Inputs) != 1 {
 		t.Errorf("judged twice: %+v", r)

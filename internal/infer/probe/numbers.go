@@ -1,10 +1,12 @@
 package probe
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
@@ -16,7 +18,7 @@ import (
 
 // numbers holds the scores and the targets of a regression for its checks.
 type numbers struct {
-	*Raw
+	*Record
 	task.RegressionSpec
 	rows    [][]float32
 	y       target.Target // targets of the rows; none if they are missing or too few
@@ -31,116 +33,100 @@ const fewestTargets = 30
 // CheckNumbers checks the scores of a regression, and compares them with the targets if there are some. It warns if
 // the scores are probably not what the model card says. It fails if they cannot be that. [infer.NewNetwork] has
 // refused networks whose graph alone disproves the model card.
-func (r *Raw) CheckNumbers(report *Report, stated task.RegressionSpec, first, second infer.OutputProperties) error {
-	n := &numbers{Raw: r, RegressionSpec: stated, targets: r.Count, means: first.Union(second), second: second}
+func (r *Record) CheckNumbers(report *Report, stated task.RegressionSpec, first, second infer.OutputProperties) error {
+	n := &numbers{Record: r, RegressionSpec: stated, targets: r.Count, means: first.Union(second), second: second}
 	if stated.Head != "" {
 		n.targets, n.means = r.Count/2, first
 	}
-	labelled := r.Labels.Width == n.targets && r.Labels.Len()*r.Count == len(r.Scores) && !r.Foreign
 	var held []int
 	for i := range len(r.Scores) / r.Count {
 		row := r.Scores[i*r.Count:][:r.Count]
-		if !slices.ContainsFunc(row, func(v float32) bool { return v-v != 0 }) {
+		if !slices.ContainsFunc(row, infinite) {
 			n.rows, held = append(n.rows, row), append(held, i)
 		}
 	}
-	if labelled && len(held) >= fewestTargets {
+	if r.Labels.Width == n.targets && r.Labels.Len()*r.Count == len(r.Scores) && r.Holds&Foreign == 0 && len(held) >= fewestTargets {
 		n.y = r.Labels.Pick(held)
 	}
 	if len(n.rows) == 0 {
 		return nil // the run itself says what is wrong with them
 	}
-	if err := n.noNumbers(); err != nil {
-		return err
-	}
-	n.unsaid(report)
-	told := ""
-	for k := 0; k < n.targets && told == "" && !n.y.None(); k++ { // one target stands for the others
-		if err := n.outside(k); err != nil {
-			return err
-		}
-		if told = n.mean(k); told == "" {
-			told = n.spread(k)
-		}
-	}
-	if told != "" {
-		report.Warn(told)
-	}
-	return n.negative(told)
+	return report.Take(r.Holds, n.faults()...)
 }
 
-// noNumbers refuses probabilities of classes, unless the targets add up to 1 too.
-func (n *numbers) noNumbers() error {
-	if n.Head != "" || n.Count < 2 {
-		return nil
-	}
-	v := look(n.rows)
-	for what, f := range map[string]func(float64) float64{"scores": itself, "exponentials of the scores": math.Exp} {
-		same, sum := n.sums(n.rows, v, f)
-		if !same || math.Abs(sum-1) > n.tolerance(v) || what == "scores" && v.low < -task.Rounding ||
-			what != "scores" && v.high > tinyAboveZero {
-			continue
-		}
-		shares := n.y.Len() > 0 && what == "scores"
-		for i := range n.y.Len() {
-			total := 0.0
-			for _, y := range n.y.At(i).Values {
-				total += y
+// faults lists what may be wrong with numbers.
+func (n *numbers) faults() []Fault {
+	text, byVariance, pairs := fmt.Sprintf, n.Head == regression.ByVariance, n.Head == "" && n.Count%2 == 0
+	classes, means, outside, told := n.classes(), "", "", ""
+	for k := 0; k < n.targets && means+outside+told == "" && !n.y.None(); k++ { // one target stands for the others
+		if outside = n.outside(k); outside == "" {
+			if means = n.mean(k); means == "" {
+				told = n.spread(k)
 			}
-			shares = shares && math.Abs(total-1) < task.SumTolerance
-		}
-		if !shares {
-			return refused("fit again with "+setting.Task.With("classes")+"; shares that add up to 1 pass where the targets do so too",
-				"the %s of every row add up to 1: they are probabilities of classes, and the model card says regression", what)
 		}
 	}
-	return nil
-}
-
-// unsaid warns of scores that look like variances or quantiles although the model card names none.
-func (n *numbers) unsaid(report *Report) {
-	switch {
-	case n.Head == regression.ByVariance && n.second.Op == "Sqrt":
-		report.Warn("the second half of the scores comes out of a square root, and is taken for variances. Does it hold standard " +
-			"deviations? Then export it squared")
-	case n.Head == regression.ByVariance && n.second.Affine && n.second.Low < 0:
-		report.Warn("the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. " +
-			"Does it hold logarithms of variances? Then fit again with " +
-			byHead(regression.ByLogVariance) + ". If training applied a softplus to it, use " + byHead(regression.BySoftplus))
-	case n.Head != "" || n.Count < 2:
-	case n.Count%2 == 0 && n.means.Low < 0 && n.second.Positive():
-		report.Warn(fmt.Sprintf("the second half of the scores is at 0 or above (%s), and is taken for means. Does it hold variances? "+
-			"Then fit again with %s", n.second.Op, byHead(regression.ByVariance)))
-	case n.Count > 2 && n.y.None() && len(n.rows) >= fewestTargets && !slices.ContainsFunc(n.rows, func(row []float32) bool {
-		return !slices.IsSorted(row)
-	}):
-		report.Warn(fmt.Sprintf("the %d scores ascend in every row, and are taken for means. Are they quantiles of one target? Then "+
-			"export the median alone", n.Count))
-	}
-}
-
-// negative refuses variances below 0. told is the warning of the comparison with the targets.
-func (n *numbers) negative(told string) error {
-	if n.Head != regression.ByVariance {
-		return nil
-	}
-	bad, least := 0, 0.0
+	half := pairs && n.Count > 1 && n.means.Low < 0 && n.second.Positive()
+	negative, least := 0, 0.0
 	for _, row := range n.rows {
 		for _, v := range row[n.targets:] {
-			if v < 0 {
-				bad, least = bad+1, min(least, float64(v))
+			if byVariance && v < 0 {
+				negative, least = negative+1, min(least, float64(v))
 			}
 		}
-	}
-	if bad == 0 {
-		return nil
 	}
 	hint := "fit again with " + byHead(regression.ByLogVariance) + ", if these are logarithms of variances, or with " +
 		byHead(regression.BySoftplus) + ", if training applied a softplus to them\nthe means must stand before the variances"
-	if told != "" {
-		hint = told + "\n" + hint
+	if means+told != "" {
+		hint = means + told + "\n" + hint
 	}
-	return refused(hint, "%d of %d variances are negative, down to %.4g", bad, len(n.rows)*n.targets, least)
+	return []Fault{
+		{Name: "numbers are probabilities of classes", When: classes != "",
+			Cause: text("the %s of every row add up to 1: they are probabilities of classes, and the model card says regression", classes),
+			Hint:  "fit again with " + setting.Task.With("classes") + "; shares that add up to 1 pass where the targets do so too"},
+		{Name: "standard deviations for variances", Severity: Warning, When: byVariance && n.second.Op == "Sqrt",
+			Cause: "the second half of the scores comes out of a square root, and is taken for variances. Does it hold standard " +
+				"deviations? Then export it squared"},
+		{Name: "logarithms for variances", Severity: Warning, When: byVariance && n.second.Affine && n.second.Low < 0,
+			Cause: "the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. " +
+				"Does it hold logarithms of variances? Then fit again with " + byHead(regression.ByLogVariance) +
+				". If training applied a softplus to it, use " + byHead(regression.BySoftplus)},
+		{Name: "variances for means", Severity: Warning, When: half,
+			Cause: text("the second half of the scores is at 0 or above (%s), and is taken for means. Does it hold variances? "+
+				"Then fit again with %s", n.second.Op, byHead(regression.ByVariance))},
+		{Name: "quantiles for means", Severity: Warning,
+			When: !half && n.Head == "" && n.Count > 2 && n.y.None() && len(n.rows) >= fewestTargets &&
+				!slices.ContainsFunc(n.rows, func(row []float32) bool { return !slices.IsSorted(row) }),
+			Cause: text("the %d scores ascend in every row, and are taken for means. Are they quantiles of one target? Then "+
+				"export the median alone", n.Count)},
+		{Name: "targets outside the graph's range", When: outside != "", Cause: outside,
+			Hint: "if the network was trained on scaled targets, fit again with " + setting.Targets.With(`"mean=M std=S"`) +
+				": a target is M + S times the network's number\nif these targets are scaled and those of training were not, score the " +
+				"targets of training's units"},
+		{Name: "another reading of means", Severity: Warning, When: means != "", Cause: means},
+		{Name: "another reading of variances", Severity: Warning, When: told != "", Cause: told},
+		{Name: "negative variances", When: negative > 0, Hint: hint,
+			Cause: text("%d of %d variances are negative, down to %.4g", negative, len(n.rows)*n.targets, least)},
+	}
+}
+
+// classes names what of the scores adds up to 1, as probabilities of classes do, and the targets do not. Else it returns "".
+func (n *numbers) classes() string {
+	if n.Head != "" || n.Count < 2 {
+		return ""
+	}
+	v := look(n.rows)
+	if _, one, _ := n.sums(v.high <= tinyAboveZero, n.rows, v, math.Exp); one {
+		return "exponentials of the scores"
+	}
+	_, one, _ := n.sums(v.low >= -task.Rounding, n.rows, v, itself)
+	shares := n.y.Len() > 0
+	for i := range n.y.Len() {
+		shares = shares && math.Abs(floats.Sum(n.y.At(i).Values)-1) < task.SumTolerance
+	}
+	if shares || !one {
+		return ""
+	}
+	return "scores"
 }
 
 // column returns score c of each row.
@@ -159,8 +145,8 @@ func (n *numbers) known(k int) (out []float64) {
 	return out
 }
 
-// outside refuses a network whose graph bounds the means to a range that misses nearly all targets.
-func (n *numbers) outside(k int) error {
+// outside says that the graph bounds the means to a range that misses nearly all targets.
+func (n *numbers) outside(k int) string {
 	const nearly = 0.9
 	u, y := n.UnitsOf(k), n.known(k)
 	low, high, count := u.Target(n.means.Low), u.Target(n.means.High), 0.0
@@ -170,13 +156,10 @@ func (n *numbers) outside(k int) error {
 		}
 	}
 	if count < nearly*float64(len(y)) {
-		return nil
+		return ""
 	}
-	return refused("if the network was trained on scaled targets, fit again with "+
-		setting.Targets.With(`"mean=M std=S"`)+": a target is M + S times the network's number\nif these targets are scaled and those "+
-		"of training were not, score the targets of training's units",
-		"target %d: the graph keeps its predictions between %.4g and %.4g, but the targets are from %.4g to %.4g", k, low, high,
-		slices.Min(y), slices.Max(y))
+	return fmt.Sprintf("target %d: the graph keeps its predictions between %.4g and %.4g, but the targets are from %.4g to %.4g", k, low,
+		high, slices.Min(y), slices.Max(y))
 }
 
 // How large the mean squared error of another reading of the means may be. A network that was
@@ -342,7 +325,7 @@ func (n *numbers) spread(k int) string {
 				continue // a wrong scale explains the residuals as well
 			}
 			if r > 1/fitting && r < fitting && nll < least {
-				best, least = alternative.String(), nll
+				best, least = cmp.Or(alternative.fix, byHead(alternative.head)), nll
 				if scale != u.Std*u.Std {
 					best += ", in the targets' units and not in the network's"
 				}
@@ -393,13 +376,6 @@ type spreading struct {
 
 // byHead names the setting that says what the second half of the scores holds.
 func byHead(h regression.VarianceHead) string { return setting.Targets.With("head=" + string(h)) }
-
-func (s spreading) String() string {
-	if s.fix != "" {
-		return s.fix
-	}
-	return byHead(s.head)
-}
 
 // variance returns the function from a score to a variance. It gives NaN for scores that the head refuses.
 func variance(h regression.VarianceHead) func(float64) float64 {

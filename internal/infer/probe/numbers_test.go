@@ -25,10 +25,10 @@ func newWorld(r *rand.Rand, n int, scale float64) (w world) {
 
 // warned returns what the check says of a network with these scores.
 func warned(w world, count int, printed task.RegressionSpec, score func(i, k int) float64) string {
-	raw := &Raw{Task: "regression", Count: count, Scores: rowsOf(len(w.y), count, score), Labels: target.Target{Values: w.y, Width: 1}}
+	raw := &Record{Task: "regression", Count: count, Scores: rowsOf(len(w.y), count, score), Labels: target.Target{Values: w.y, Width: 1}}
 	report := &Report{}
 	if err := raw.CheckNumbers(report, printed, open(), open()); err != nil {
-		return "refused: " + err.Error() + strings.Join(err.(*Unclear).Hints(), "; ")
+		return "refused: " + err.Error() + strings.Join(err.(*Fault).Hints(), "; ")
 	}
 	return strings.Join(report.Warnings, "; ")
 }
@@ -107,17 +107,17 @@ func TestWrongNumbers(t *testing.T) {
 		}
 	}
 	// The graph keeps the predictions away from the targets.
-	raw := &Raw{Count: 1, Scores: rowsOf(200, 1, func(i, _ int) float64 { return 1 / (1 + math.Exp(-w.mean[i])) }), Labels: target.Target{Values: add(w.y, 500), Width: 1}}
+	raw := &Record{Count: 1, Scores: rowsOf(200, 1, func(i, _ int) float64 { return 1 / (1 + math.Exp(-w.mean[i])) }), Labels: target.Target{Values: add(w.y, 500), Width: 1}}
 	bounded := infer.OutputProperties{Low: 0, High: 1, Op: "Sigmoid"}
 	if err := raw.CheckNumbers(&Report{}, task.RegressionSpec{}, bounded, bounded); err == nil || !strings.Contains(err.Error(), "between 0 and 1, but the targets are from") {
 		t.Errorf("a sigmoid: %v", err)
 	}
 	// Targets from another domain, and too few of them, tell nothing.
-	raw.Foreign = true
+	raw.Holds = Foreign
 	if err := raw.CheckNumbers(&Report{}, task.RegressionSpec{}, bounded, bounded); err != nil {
 		t.Errorf("another domain: %v", err)
 	}
-	few := &Raw{Count: 1, Scores: raw.Scores[:29], Labels: target.Target{Values: raw.Labels.Values[:29], Width: 1}}
+	few := &Record{Count: 1, Scores: raw.Scores[:29], Labels: target.Target{Values: raw.Labels.Values[:29], Width: 1}}
 	if err := few.CheckNumbers(&Report{}, task.RegressionSpec{}, bounded, bounded); err != nil {
 		t.Errorf("29 targets: %v", err)
 	}
@@ -126,7 +126,7 @@ func TestWrongNumbers(t *testing.T) {
 // Shares that add up to 1 are a regression where the targets are shares too.
 func TestShares(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
-	raw := &Raw{Count: 2, Labels: target.Target{Width: 2}}
+	raw := &Record{Count: 2, Labels: target.Target{Width: 2}}
 	for range 50 {
 		p := r.Float64()
 		raw.Scores = append(raw.Scores, float32(p), float32(1-p))

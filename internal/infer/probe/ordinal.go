@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -17,29 +18,25 @@ const (
 	surest      = 12 // a sigmoid in float32 has lost the digits of larger logits
 )
 
-// ordinal refuses scores of the steps of an ordinal scale: K−1 cumulated probabilities P(y > k) for K classes. each
-// says that they are taken for independent labels, and logits that they are logits. Averages of them are no
-// independent labels, and no softmax belongs to them.
-func (r *Raw) ordinal(rows [][]float32, v values, each, logits bool) error {
-	if r.Count < 2 || v.distinct < enough {
+// steps lists the ways in which scores look like the steps of an ordinal scale: K−1 cumulated probabilities P(y > k) for K classes.
+// Averages of them are no independent labels, and no softmax belongs to them.
+func (r *Record) steps(logits bool) []Fault {
+	rows, each := r.usable(), r.each()
+	if r.Count < 2 || look(rows).distinct < enough || !each && !logits {
 		return nil
 	}
 	z := rows
 	if !logits {
 		z = asLogits(rows)
 	}
-	switch {
-	case separateByBiases(z):
-		return notLabels(r.Count, "the logits of every row differ by the same numbers, as those of CORAL do")
-	case each && r.Count >= fewestSteps && len(rows) >= fewestRows && r.Labels.Width != r.Count && oneWay(rows):
-		return notLabels(r.Count, "the scores of every row only fall, or only rise")
+	looks := fmt.Sprintf("the %d scores look like the steps P(y > k) of an ordinal scale with %d classes, and not like "+
+		"independent labels or classes: ", r.Count, r.Count+1)
+	return []Fault{
+		{Name: "CORAL", When: separateByBiases(z), Hint: task.OrdinalHint(),
+			Cause: looks + "the logits of every row differ by the same numbers, as those of CORAL do"},
+		{Name: "steps of an ordinal scale", Hint: task.OrdinalHint(), Cause: looks + "the scores of every row only fall, or only rise",
+			When: each && r.Count >= fewestSteps && len(rows) >= fewestRows && r.Labels.Width != r.Count && oneWay(rows)},
 	}
-	return nil
-}
-
-func notLabels(n int, why string) *Unclear {
-	return refused(task.OrdinalHint(), "the %d scores look like the steps P(y > k) of an ordinal scale with %d classes, and not like "+
-		"independent labels or classes: %s", n, n+1, why)
 }
 
 // asLogits returns the logits of probabilities, without rows whose probabilities are rounded to 0 or 1.

@@ -64,12 +64,12 @@ func TestOrdinal(t *testing.T) {
 		{"a frequent and a rare label", "labels", 2, corn, target.Target{}, unit, false},
 		{"classes", "classes", 4, free, grades, affine, false},
 	} {
-		raw := &Raw{Task: c.task, Count: c.n, Scores: rowsOf(256, c.n, c.scores), Labels: c.labels, OutputProperties: c.properties}
+		raw := &Record{Task: c.task, Count: c.n, Scores: rowsOf(256, c.n, c.scores), Labels: c.labels, OutputProperties: c.properties}
 		_, err := raw.Decide()
 		if refused := err != nil && strings.Contains(err.Error(), "of an ordinal scale"); refused != c.want || err != nil && !c.want {
 			t.Errorf("%s: %v", c.name, err)
-		} else if refused && !strings.Contains(strings.Join(err.(*Unclear).Hints(), " "), "docs/exporting.md#ordinal-heads") {
-			t.Errorf("%s: hints %q", c.name, err.(*Unclear).Hints())
+		} else if refused && !strings.Contains(strings.Join(err.(*Fault).Hints(), " "), "docs/exporting.md#ordinal-heads") {
+			t.Errorf("%s: hints %q", c.name, err.(*Fault).Hints())
 		}
 	}
 }

@@ -199,8 +199,8 @@ func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *prob
 	}
 	defer run.Close()
 	report := &probe.Report{}
-	if err := run.CheckScores(ctx, report, s, false); err != nil {
-		if !errors.As(err, new(*probe.Unclear)) {
+	if err := run.CheckScores(ctx, report, s, 0); err != nil {
+		if !errors.As(err, new(*probe.Fault)) {
 			t.Fatal(err)
 		}
 		return "refused: " + err.Error(), nil
@@ -333,7 +333,7 @@ func TestUnlabelled(t *testing.T) {
 func scoresOf(t *testing.T, n *infer.Network, d *made) (count int, scores []float32) {
 	t.Helper()
 	run, s := looking(t, n, d)
-	raw, err := run.Raw(context.Background(), s, s.Len())
+	raw, err := run.Record(context.Background(), s, s.Len())
 	if err != nil {
 		t.Fatal(err)
 	}

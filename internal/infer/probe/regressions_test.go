@@ -82,9 +82,9 @@ func printed(t *testing.T, output string, flags []any, data *made) string {
 	}
 	run, s := looking(t, n, data)
 	report := &probe.Report{}
-	if err := run.CheckScores(context.Background(), report, s, false); err != nil {
+	if err := run.CheckScores(context.Background(), report, s, 0); err != nil {
 		told := append(report.Warnings, "refused: "+err.Error())
-		if open := new(probe.Unclear); errors.As(err, &open) {
+		if open := new(probe.Fault); errors.As(err, &open) {
 			told = append(told, open.Hints()...)
 		}
 		return strings.Join(told, "; ")

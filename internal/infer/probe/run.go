@@ -11,7 +11,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/tally"
-	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -25,12 +24,17 @@ type Runner struct {
 	engine  *infer.Engine
 	session *infer.Session // nil until Open
 	few     bool           // a few examples left no doubt about the last scores
+	record  *Record        // of a few examples
+	holds   Property       // what is proven of the network
 	model   infer.Model
 }
 
 // NewRunner returns a Runner of the last checkpoint of n. The caller closes it.
 func NewRunner(e *infer.Engine, n *infer.Network) (r *Runner, err error) {
 	r = &Runner{Network: n, engine: e.With(ort.Provider{}, e.Options().Passes)}
+	if n.Posterior.Single() {
+		r.holds = Frozen
+	}
 	r.model, err = n.LastCheckpoint()
 	return r, err
 }
@@ -132,56 +136,53 @@ func (r *Runner) positions(data dataset.Dataset, idx []int, l infer.Layout, scor
 	return longest * l.Count, out
 }
 
-// Raw runs the given number of examples from all over a sample, in batches of the command's own size. It returns the
+// Record runs the given number of examples from all over a sample, in batches of the command's own size. It returns the
 // scores, and the facts that the graph and the model card give about them.
-func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error) {
+func (r *Runner) Record(ctx context.Context, s *Sample, examples int) (*Record, error) {
 	ctx = tally.For(ctx, tally.Check("form of scores"))
 	size, err := r.Batch(s)
 	if err != nil {
 		return nil, err
 	}
-	rows := s.spread(examples)
-	raw := r.facts(min(size, len(rows)))
-	if r.Large() {
-		return raw, r.rawPositions(ctx, s, raw)
+	rows, large := s.spread(examples), r.Large()
+	if large { // more positions would not run
+		rows, size = s.spread(Few), 1
 	}
-	raw.Labels = s.Labels().Pick(rows)
+	rec := r.facts(min(size, len(rows)))
+	if !large {
+		rec.Labels = s.Labels().Pick(rows)
+	}
 	for idx := range slices.Chunk(rows, size) {
 		count, scores, err := r.Run(ctx, s, idx)
 		if err != nil {
 			return nil, err
 		}
-		raw.Count, raw.Scores = count, append(raw.Scores, scores...)
+		if rec.Count = count; large { // some positions, a row for each
+			rec.Count = max(1, r.Layout().Count)
+			of, all := count/rec.Count, scores
+			scores = nil
+			for n, p := min(256, of), 0; p < n; p++ {
+				scores = append(scores, all[p*of/n*rec.Count:][:rec.Count]...)
+			}
+		}
+		rec.Scores = append(rec.Scores, scores...)
 	}
-	return raw, nil
+	if rec.sample, rec.idx = s, rows; examples == Few {
+		r.record = rec
+	}
+	return rec, nil
 }
 
 // facts returns what is known of scores before a run.
-func (r *Runner) facts(batch int) *Raw {
-	return &Raw{
+func (r *Runner) facts(batch int) *Record {
+	return &Record{
 		Task:             r.Posterior.Card.Task,
+		Holds:            r.holds,
 		Batch:            batch,
 		OutputProperties: r.OutputProperties(),
 		Known:            r.Form(),
 		Proven:           r.Proven() != "",
 	}
-}
-
-// rawPositions sets the scores of some positions of some examples, a row for each. Labels are left out.
-func (r *Runner) rawPositions(ctx context.Context, s *Sample, raw *Raw) error {
-	const examples, positions = 16, 256
-	raw.Labels, raw.Batch, raw.Count = target.Target{}, 1, max(1, r.Layout().Count)
-	for _, row := range s.spread(examples) {
-		count, scores, err := r.Run(ctx, s, []int{row})
-		if err != nil {
-			return err
-		}
-		of := count / raw.Count
-		for p := range min(positions, of) {
-			raw.Scores = append(raw.Scores, scores[p*of/min(positions, of)*raw.Count:][:raw.Count]...)
-		}
-	}
-	return nil
 }
 
 // A Report is what the checks of one data set found for one network. It is kept in the
@@ -192,9 +193,8 @@ type Report struct {
 	// Scores says what the scores were taken for; nil of a regression.
 	Scores   *Decision `json:"scores,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"` // each names the likely cause and the fix
-	// Wrong are those of the warnings that say that the inputs are not like those of training. Then no result holds. Files
-	// keep them among the warnings only.
-	Wrong []string `json:"-"`
+	// Found are the faults of the warnings. Files keep their words only.
+	Found []*Fault `json:"-"`
 	// Notes say by which rules names became numbers, and what was left out of the files.
 	Notes []string `json:"notes,omitempty"`
 	// Inputs are the moments of each input of the network.
@@ -214,31 +214,44 @@ func (r *Report) Name(d dataset.Dataset) {
 	r.Warnings = append(r.Warnings, doubts...)
 }
 
-// wrong adds a warning about inputs that are not like those of training.
-func (r *Report) wrong(what string) {
-	r.Warn(what)
-	r.Wrong = append(r.Wrong, what)
+// warn adds a warning.
+func (r *Report) warn(f *Fault) {
+	r.Warnings, r.Found = append(r.Warnings, f.String()), append(r.Found, f)
 }
 
-// Warn adds a warning.
-func (r *Report) Warn(what string) { r.Warnings = append(r.Warnings, what) }
+// Take goes through rows in their order. Those that fire are warnings, or end it.
+func (r *Report) Take(holds Property, rows ...Fault) error {
+	for i := range rows {
+		switch f := &rows[i]; {
+		case !f.Fires(holds):
+		case f.Severity <= Question:
+			return f
+		default:
+			r.warn(f)
+		}
+	}
+	return nil
+}
 
 // CheckScores decides what the scores of r's network are, and tells the network. Of a regression it checks the numbers. It
-// looks at [Few] examples first, and at the whole sample only if these leave a doubt. An [*Unclear] error says that nothing
-// decides, or that the model card is wrong.
-func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, foreign bool) error {
+// looks at [Few] examples first, and at the whole sample only if these leave a doubt. A [*Fault] is the error if nothing
+// decides, or if the model card is wrong.
+func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, holds Property) error {
 	for examples := Few; ; examples = s.Len() {
-		raw, err := r.Raw(ctx, s, examples)
+		rec, err := r.Record(ctx, s, examples)
 		if err != nil {
 			return err
 		}
 		if r.Scoreless() {
-			return finite(raw.Scores)
+			if k := slices.IndexFunc(rec.Scores, infinite); k >= 0 {
+				return fmt.Errorf("the network's output is not finite: %v", rec.Scores[k])
+			}
+			return nil
 		}
-		raw.Foreign = foreign
-		found, sure, err := r.judge(raw)
+		rec.Holds |= holds
+		found, sure, err := r.judge(rec)
 		if r.few = sure && examples == Few; sure || examples >= s.Len() {
-			return r.take(report, found, raw, err)
+			return r.take(report, found, rec, err)
 		}
 	}
 }
@@ -250,56 +263,53 @@ func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data datas
 	if first == nil || r.Scoreless() || r.Large() || first.Count == 0 || !first.Exact && (!r.OutputProperties().Affine || r.Form() != "") {
 		return false, nil
 	}
-	raw := r.facts(first.Examples)
-	raw.Count, raw.Scores = first.Count, first.Scores
-	raw.Labels = data.Labels().Pick(dataset.Order{Limit: first.Examples}.Indices(data.Len()))
-	seen := raw.usable()
+	rec := r.facts(first.Examples)
+	rec.Count, rec.Scores = first.Count, first.Scores
+	rec.Labels = data.Labels().Pick(dataset.Order{Limit: first.Examples}.Indices(data.Len()))
+	seen := rec.usable()
 	if len(seen) == 0 || first.Examples < data.Len() && look(seen).distinct < enough {
 		return false, nil // alike
 	}
-	found, sure, err := r.judge(raw)
+	found, sure, err := r.judge(rec)
 	if !sure {
 		return false, nil
 	}
-	return true, r.take(report, found, raw, err)
+	return true, r.take(report, found, rec, err)
 }
 
 // judge says what scores are. sure says that more examples would show nothing else.
-func (r *Runner) judge(raw *Raw) (_ *Report, sure bool, err error) {
+func (r *Runner) judge(rec *Record) (_ *Report, sure bool, err error) {
 	found, dense := &Report{}, r.Large() // more positions would not run
-	if task.TraitsOf(raw.Task).Form {
-		found.Scores, err = raw.Decide()
-		return found, dense || err == nil && found.Scores != nil && raw.plain(found.Scores), err
+	if task.TraitsOf(rec.Task).Form {
+		found.Scores, err = rec.Decide()
+		return found, dense || err == nil && found.Scores != nil && rec.plain(found.Scores), err
 	}
 	spec, err := infer.RegressionSpec(r.Posterior.Card)
-	if err == nil && spec != nil {
+	if err != nil {
+		return found, dense, fmt.Errorf("%s: %w", r.Posterior.Path, err)
+	}
+	if spec != nil {
 		first, second := r.Halves()
-		if err = raw.CheckNumbers(found, *spec, first, second); err != nil {
+		if err = rec.CheckNumbers(found, *spec, first, second); err != nil {
 			return found, dense, err
 		}
 	}
-	rows := raw.usable()
-	plain := raw.Labels.None() && len(rows)*raw.Count == len(raw.Scores) && (raw.Count < fewestSteps || !ascendOrFall(rows))
-	return found, dense || err == nil && plain && found.Warnings == nil, r.of(err)
+	rows := rec.usable()
+	plain := rec.Labels.None() && len(rows)*rec.Count == len(rec.Scores) && (rec.Count < fewestSteps || !ascendOrFall(rows))
+	return found, dense || plain && found.Warnings == nil, nil
 }
 
 // take keeps what was found, and tells the network.
-func (r *Runner) take(report, found *Report, raw *Raw, err error) error {
-	report.Warnings = append(report.Warnings, found.Warnings...)
+func (r *Runner) take(report, found *Report, rec *Record, err error) error {
+	report.Warnings, report.Found = append(report.Warnings, found.Warnings...), append(report.Found, found.Found...)
 	if err != nil {
 		return err
 	}
 	report.Scores = found.Scores
-	if d := found.Scores; d != nil && d.By != "default" && d.Form != raw.Known {
-		return r.of(r.Decide(d.Form))
+	if d := found.Scores; d != nil && d.By != "default" && d.Form != rec.Known {
+		if err = r.Decide(d.Form); err != nil {
+			return fmt.Errorf("%s: %w", r.Posterior.Path, err)
+		}
 	}
 	return nil
-}
-
-// of names the posterior in an error.
-func (r *Runner) of(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", r.Posterior.Path, err)
 }

@@ -1,85 +1,25 @@
 package probe
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
-
-// Raw holds the scores of a network for the examples of a sample, and the facts that decide their meaning.
-type Raw struct {
-	Task   string    // the name of the task
-	Count  int       // scores of an example
-	Scores []float32 // n×Count
-	Batch  int       // examples of each batch that was run
-	Labels target.Target
-	// Foreign says that the data is from another domain: targets tell nothing there.
-	Foreign          bool
-	OutputProperties infer.OutputProperties
-	// Known is the form that the graph proves or the model card names, or "".
-	Known task.Form
-	// Proven says that Known comes from the graph.
-	Proven bool
-}
-
-// A Decision says whether scores are logits, probabilities or log-probabilities, and why.
-type Decision struct {
-	Form task.Form `json:"form"`
-	// By names the source of the decision: "graph", "card", "values" or "labels". "default" stands for logits, because
-	// no check found anything else.
-	By string `json:"by"`
-	// Why is the reason in words.
-	Why string `json:"why"`
-}
-
-// An Unclear error says that the form of the scores is not clear, or that the graph, the
-// model card and the values disagree. A user decides with --scores.
-type Unclear struct {
-	What string
-	// Open says that no check decided. More examples or labels may help.
-	Open  bool
-	hints []string
-}
-
-func (e *Unclear) Error() string { return e.What }
-
-// Hints returns the hint lines for the user.
-func (e *Unclear) Hints() []string { return e.hints }
-
-// refused returns an error with its own hint, for cases where --scores does not help.
-func refused(hint, format string, args ...any) *Unclear {
-	return &Unclear{What: fmt.Sprintf(format, args...), hints: strings.Split(hint, "\n")}
-}
-
-// usable returns the rows without NaN or +∞.
-func (r *Raw) usable() (rows [][]float32) {
-	for row := range slices.Chunk(r.Scores, r.Count) {
-		if !slices.ContainsFunc(row, func(v float32) bool { return v != v || math.IsInf(float64(v), 1) }) {
-			rows = append(rows, row)
-		}
-	}
-	return rows
-}
 
 // values summarizes rows of scores.
 type values struct {
 	low, high float64
-	distinct  int     // number of different rows, at most enough
-	spread    float64 // standard deviation of a score between rows, in root mean square
+	distinct  int // number of different rows, at most enough
 }
 
 // enough is the number of different rows for which a common sum is no coincidence.
 const enough = 8
 
 func look(rows [][]float32) values {
-	v := values{low: math.Inf(1), high: math.Inf(-1), spread: spread(rows, func(x float64) float64 { return x })}
+	v := values{low: math.Inf(1), high: math.Inf(-1)}
 	var seen [][]float32
 	for _, row := range rows {
 		v.low, v.high = min(v.low, float64(slices.Min(row))), max(v.high, float64(slices.Max(row)))
@@ -115,7 +55,7 @@ const (
 	steady = 0.02
 )
 
-func (r *Raw) tolerance(v values) float64 {
+func (r *Record) tolerance(v values) float64 {
 	switch {
 	case v.distinct >= enough:
 		return task.SumTolerance
@@ -125,8 +65,12 @@ func (r *Raw) tolerance(v values) float64 {
 	return fewTolerance
 }
 
-// sums returns the mean of Σ f(score) over the rows, and whether all rows have this sum up to rounding.
-func (r *Raw) sums(rows [][]float32, v values, f func(float64) float64) (same bool, mean float64) {
+// sums returns the mean of Σ f(score) over the rows, whether all rows have this sum up to rounding, and whether it is 1 too. Unless
+// when is true it looks at nothing.
+func (r *Record) sums(when bool, rows [][]float32, v values, f func(float64) float64) (same, one bool, mean float64) {
+	if !when {
+		return false, false, 0
+	}
 	totals, worst := make([]float64, len(rows)), 0.0
 	for i, row := range rows {
 		totals[i] = total(row, f)
@@ -135,10 +79,8 @@ func (r *Raw) sums(rows [][]float32, v values, f func(float64) float64) (same bo
 	for _, t := range totals {
 		worst = max(worst, math.Abs(t-mean))
 	}
-	if v.distinct > 1 && math.Sqrt(variance) > steady*spread(rows, f) {
-		return false, mean
-	}
-	return worst <= r.tolerance(v)*math.Abs(mean), mean
+	same = worst <= r.tolerance(v)*math.Abs(mean) && (v.distinct < 2 || math.Sqrt(variance) <= steady*spread(rows, f))
+	return same, same && math.Abs(mean-1) <= r.tolerance(v), mean
 }
 
 // total returns Σ f(score) of a row.
@@ -151,6 +93,8 @@ func total(row []float32, f func(float64) float64) (sum float64) {
 
 func itself(x float64) float64 { return x }
 
+func infinite(v float32) bool { return v-v != 0 } // or NaN
+
 // tinyAboveZero is how far above 0 rounding may bring the logarithm of a probability.
 // clampedSum is how far from 1 exponentials may add up of logarithms that were clamped.
 const (
@@ -160,7 +104,7 @@ const (
 
 // overBatch reports whether the scores of each class add up to 1 over the examples of each
 // batch.
-func (r *Raw) overBatch(rows [][]float32) bool {
+func (r *Record) overBatch(rows [][]float32) bool {
 	if r.Batch < 2 || len(rows)*r.Count != len(r.Scores) || len(rows) < r.Batch {
 		return false
 	}
@@ -179,7 +123,7 @@ func (r *Raw) overBatch(rows [][]float32) bool {
 }
 
 // some reports whether too many rows add up to 1 for chance, although not all do.
-func (r *Raw) some(rows [][]float32) bool {
+func (r *Record) some(rows [][]float32) bool {
 	count := 0
 	for _, row := range rows {
 		if math.Abs(total(row, itself)-1) <= fewTolerance && slices.Max(row) > 0 {
@@ -190,7 +134,7 @@ func (r *Raw) some(rows [][]float32) bool {
 }
 
 // labelled returns the scores whose label is known, and these labels.
-func (r *Raw) labelled(rows [][]float32) (scores []float64, labels []bool) {
+func (r *Record) labelled(rows [][]float32) (scores []float64, labels []bool) {
 	if len(rows)*r.Count != len(r.Scores) || r.Labels.Len() != len(rows) {
 		return nil, nil
 	}
@@ -267,9 +211,4 @@ func tell(scores []float64, labels []bool) (task.Form, bool) {
 		return task.Logits, true
 	}
 	return "", false
-}
-
-// String describes the decision in one line.
-func (d *Decision) String() string {
-	return fmt.Sprintf("the scores are taken for %s: %s", d.Form, strings.TrimSuffix(d.Why, "."))
 }

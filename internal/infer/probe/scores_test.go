@@ -31,7 +31,7 @@ func TestChance(t *testing.T) {
 	uniform := func(int, int) float64 { return r.Float64() }
 	affine := open()
 	affine.Affine = true
-	for name, raw := range map[string]*Raw{
+	for name, raw := range map[string]*Record{
 		"two classes":   {Task: "classes", Count: 2, Scores: rowsOf(256, 2, uniform), OutputProperties: affine},
 		"ten classes":   {Task: "classes", Count: 10, Scores: rowsOf(256, 10, uniform), OutputProperties: affine},
 		"one score":     {Task: "binary", Count: 1, Scores: rowsOf(256, 1, uniform), OutputProperties: affine},
@@ -46,8 +46,8 @@ func TestChance(t *testing.T) {
 		}
 	}
 	// Where the graph says nothing, a single score is decided by labels alone.
-	raw := &Raw{Task: "binary", Count: 1, Scores: rowsOf(256, 1, uniform), OutputProperties: open()}
-	if _, err := raw.Decide(); err == nil || !err.(*Unclear).Open {
+	raw := &Record{Task: "binary", Count: 1, Scores: rowsOf(256, 1, uniform), OutputProperties: open()}
+	if _, err := raw.Decide(); err == nil || err.(*Fault).Severity != Question {
 		t.Errorf("a score in [0, 1] without labels: %v", err)
 	}
 	for _, z := range raw.Scores {
@@ -84,21 +84,21 @@ func TestDisagreement(t *testing.T) {
 		{"logits, the card says log-probabilities", logits, task.LogProbabilities, false, "the model card says log-probabilities"},
 		{"logits, as the card says", logits, task.Logits, false, ""},
 	} {
-		raw := &Raw{Task: "classes", Count: 2, Scores: tt.scores, Known: tt.known, Proven: tt.proven, OutputProperties: open()}
+		raw := &Record{Task: "classes", Count: 2, Scores: tt.scores, Known: tt.known, Proven: tt.proven, OutputProperties: open()}
 		d, err := raw.Decide()
 		switch {
 		case tt.want == "" && (err != nil || d.Form != tt.known || d.By != "card"):
 			t.Errorf("%s: %v, %v", tt.name, d, err)
 		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		case tt.want != "" && !strings.Contains(strings.Join(err.(*Unclear).Hints(), "\n"), "Scores logits"):
-			t.Errorf("%s: no hint names the setting: %q", tt.name, err.(*Unclear).Hints())
+		case tt.want != "" && !strings.Contains(strings.Join(err.(*Fault).Hints(), "\n"), "Scores logits"):
+			t.Errorf("%s: no hint names the setting: %q", tt.name, err.(*Fault).Hints())
 		}
 	}
-	if d, err := (&Raw{Task: "regression", Count: 2, Scores: p}).Decide(); d != nil || err != nil {
+	if d, err := (&Record{Task: "regression", Count: 2, Scores: p}).Decide(); d != nil || err != nil {
 		t.Errorf("a regression: %v, %v", d, err)
 	}
-	if d, err := (&Raw{Task: "classes", Count: 2, Scores: []float32{float32(math.NaN()), 1}}).Decide(); d != nil || err != nil {
+	if d, err := (&Record{Task: "classes", Count: 2, Scores: []float32{float32(math.NaN()), 1}}).Decide(); d != nil || err != nil {
 		t.Errorf("nothing usable: %v, %v", d, err)
 	}
 }

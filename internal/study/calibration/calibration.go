@@ -242,6 +242,69 @@ func (k *Result) crossFit(fit func(rows []int) (*task.Calibration, error)) (*app
 	return all, err
 }
 
+// choose finds the threshold on the calibrated outcomes of the fitting rows.
+func (k *Result) choose(outcomes []float64) error {
+	s := k.study
+	if s.Threshold == 0 && s.Criterion == (detect.Criterion{}) {
+		return nil
+	}
+	t, ok := s.Fit.Task.(task.Decided)
+	if !ok {
+		return &NoThreshold{s.Fit.Task.About().Size}
+	}
+	if k.Undetermined() != "" {
+		k.warn("no threshold: it is for calibrated predictions, and the fit is not determined (%s chooses one without)",
+			setting.Method.With("none"))
+		return nil
+	}
+	if s.Threshold > 0 {
+		k.Threshold = &Threshold{Value: s.Threshold}
+		return nil
+	}
+	chosen, err := t.Decide(outcomes, s.Fit.Known, s.Criterion)
+	if err != nil {
+		return err
+	}
+	k.Threshold = &Threshold{chosen.Threshold, s.Criterion.String()}
+	return nil
+}
+
+// crossDecide replaces the decisions on the fitting rows: each fold is decided by the threshold that the other folds
+// choose. It needs cross-fitted outcomes.
+func (k *Result) crossDecide(outcomes []float64) error {
+	if k.Threshold == nil || k.Threshold.Criterion == "" {
+		return nil
+	}
+	s, row := k.study, &k.rows[1]
+	t := s.Fit.Task.(task.Decided)
+	var total detect.Decisions
+	err := calibrate.CrossFit(calibrate.Folds(s.Fit.Len(), s.Folds, s.Seed), func(rows []int) (float64, error) {
+		on, labels := task.Pick(t, outcomes, s.Fit.Known, rows)
+		chosen, err := t.Decide(on, labels, s.Criterion)
+		return chosen.Threshold, err
+	}, func(threshold float64, rows []int) {
+		of, labels := task.Pick(t, outcomes, s.Fit.Known, rows)
+		e, failed := task.Evaluate(t, of, labels, task.EvaluateOptions{Threshold: threshold, NoLosses: true})
+		if failed != nil {
+			panic(failed) // all rows were evaluated before
+		}
+		total = total.Add(e.Decided)
+	})
+	for _, m := range metrics(t) {
+		if m.Decision {
+			row.values[m.Key] = nan
+		}
+	}
+	row.values["accuracy"] = nan
+	if err != nil {
+		return fmt.Errorf("without one of %d folds: %w", s.Folds, err)
+	}
+	row.values["accuracy"], row.values["sensitivity"], row.values["specificity"] = total.Accuracy(), total.Sensitivity(),
+		total.Specificity()
+	row.values["precision"], row.values["f1"] = total.Precision(), total.F1()
+	return nil
+}
+
 // Run fits and scores. The argument producer is the program and its version.
 func (s *Study) Run(producer string) (*Result, error) {
 	if s.Guarantees() {
@@ -297,6 +360,26 @@ func (s *Study) Run(producer string) (*Result, error) {
 	}
 	k.align()
 	return k, nil
+}
+
+func (k *Result) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(k.warnings, text) {
+		k.warnings = append(k.warnings, text)
+	}
+}
+
+// compare adds two rows to the table: predictions as saved, and calibrated.
+func (k *Result) compare(saved, calibrated string, p *Predictions, after *applied) error {
+	was, err := k.judge(p, k.study.apply(nil, p.Saved), task.EvaluateOptions{}, k.study.by().Completes)
+	if err != nil {
+		return err
+	}
+	is, err := k.judge(p, after, task.EvaluateOptions{Threshold: k.threshold()}, false)
+	if err != nil {
+		return err
+	}
+	k.add(saved, calibrated, was, is)
+	return nil
 }
 
 // judge scores predictions. If they lack noise, it only computes the errors of their means.

@@ -55,12 +55,6 @@ type row struct {
 	difference *chance.Interval // the first loss minus that of the previous row
 }
 
-func (k *Result) warn(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(k.warnings, text) {
-		k.warnings = append(k.warnings, text)
-	}
-}
-
 // worth returns the key of the metric that shows the effect of the fit.
 func (k *Result) worth() string {
 	switch by := k.study.by(); {
@@ -78,20 +72,6 @@ func (k *Result) marked(name string) string {
 		return name
 	}
 	return name + " *"
-}
-
-// compare adds two rows to the table: predictions as saved, and calibrated.
-func (k *Result) compare(saved, calibrated string, p *Predictions, after *applied) error {
-	was, err := k.judge(p, k.study.apply(nil, p.Saved), task.EvaluateOptions{}, k.study.by().Completes)
-	if err != nil {
-		return err
-	}
-	is, err := k.judge(p, after, task.EvaluateOptions{Threshold: k.threshold()}, false)
-	if err != nil {
-		return err
-	}
-	k.add(saved, calibrated, was, is)
-	return nil
 }
 
 // add adds the rows with their names, the warnings about them, and the interval of their difference.

@@ -32,6 +32,7 @@ type Comparison struct {
 	Validation dataset.Dataset
 	Test       dataset.Dataset
 	TestPath   string // as the user named it
+	Measured   string // what the user's own evaluation printed, with the same numbers of the last checkpoint, or ""
 	// Threshold is the threshold of all methods of a [task.Decided]. If By is set instead, each method has the
 	// threshold that By chooses on the validation data. Zero means the default.
 	Threshold float64

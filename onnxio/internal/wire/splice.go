@@ -35,6 +35,9 @@ func ApplyInMessages(data Content, splices []Splice) (Content, *Splice) {
 	return file, overlap
 }
 
+// small elements are copied with the bytes around them. The constant of a node is read as a whole.
+const small = 4096
+
 // apply adds the bytes between the splices, and the splices' own bytes, by add.
 func (c *Content) apply(data Content, splices []Splice, add func([]byte)) (overlap *Splice) {
 	// At the same place, bytes appended to a node come before those that follow the node.
@@ -51,7 +54,11 @@ func (c *Content) apply(data Content, splices []Splice, add func([]byte)) (overl
 		}
 		c.addStretch(data, Span{at, s.At.Start}, add)
 		add(s.With)
-		c.Add(s.Elements)
+		if len(s.Elements) < small {
+			add(s.Elements)
+		} else {
+			c.Add(s.Elements)
+		}
 		c.AddHole(s.Hole, s.Bytes)
 		at = s.At.End
 	}

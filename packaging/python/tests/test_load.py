@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import swagwrap as sw
 from conftest import swagwrap
@@ -42,6 +43,26 @@ def test_arrays(made: Maker) -> None:
     for size in (1, 7, 60, 1000):
         np.testing.assert_allclose(sw.load(m.model, batch_size=size).predict_proba(m.x), rows["probs"], **CLOSE)
 
+
+@pytest.mark.parametrize("kind", ["unnamed", "pictures", "pixels", "regression"])
+def test_verify(made: Maker, kind: str, tmp_path: Path) -> None:
+    """A model gives what it gave when it was exported. One with other weights, or without outputs inside, does not pass."""
+    path = made(kind).model
+    assert sw.load(path, verify=True).verify() < 2e-3
+    changed = onnx.load(path)
+    weights = max(changed.graph.initializer, key=lambda t: len(t.raw_data))
+    values = np.frombuffer(weights.raw_data, np.float32) * np.float32(1.1)
+    weights.raw_data = values.tobytes()
+    onnx.save(changed, tmp_path / "changed.onnx")
+    with pytest.raises(ValueError, match="does not give what it gave when it was exported: example"):
+        sw.load(tmp_path / "changed.onnx", verify=True)
+    bare = onnx.load(path)
+    kept = [p for p in bare.metadata_props if p.key != "swagwrap.reference"]
+    del bare.metadata_props[:]
+    bare.metadata_props.extend(kept)
+    onnx.save(bare, tmp_path / "bare.onnx")
+    with pytest.raises(ValueError, match="has no outputs to compare with"):
+        sw.load(tmp_path / "bare.onnx", verify=True)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "I;16", "I;16B"])

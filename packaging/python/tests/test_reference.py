@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,8 @@ def test_size(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
     assert not (tmp_path / "s.npz").exists()
 
 
-def test_callback_has_a_row_for_each_epoch(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
+def test_callback_has_a_row_for_each_epoch(net: nn.Module, images: torch.Tensor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0)  # a busy machine has time for fewer examples
     save, rows = sw.callback(tmp_path, images[:20]), []
     for epoch in range(3):
         with torch.no_grad():
@@ -87,3 +89,35 @@ def test_export_keeps_what_is_of_others(net: nn.Module, images: torch.Tensor, tm
     assert (tmp_path / "swagwrap-reference.npz").read_bytes() == first
     sw.export(net, images[:4], tmp_path / "c" / "c.onnx", reference=False)
     assert not (tmp_path / "c" / "swagwrap-reference.npz").exists()
+
+
+def test_the_time_for_an_epoch_is_bounded(net: nn.Module, images: torch.Tensor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a slow network the callback keeps fewer examples, and a run that goes on has as many."""
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+
+    class Slow(nn.Module):
+        def __init__(self, seconds: float) -> None:
+            super().__init__()
+            self.net, self.seconds = net, seconds
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            now[0] += self.seconds * len(x)
+            return self.net(x)
+
+    def examples(folder: str, seconds: float, epoch: float, number: int = 0) -> int:
+        save = sw.callback(tmp_path / folder, images[:20])
+        now[0] += epoch
+        save(Slow(seconds), number)
+        with np.load(tmp_path / folder / "swagwrap-reference.npz") as got:
+            assert got["outputs.0"].shape == (number + 1, len(got["inputs.0"]), 3)
+            return len(got["inputs.0"])
+
+    assert examples("fast", 0.001, 10) == 16
+    assert examples("second", 0.25, 10) == 4  # in a second
+    assert examples("long", 0.25, 125) == 10  # 2 % of an epoch
+    assert examples("least", 60, 10) == 2
+    assert examples("long", 60, 10, number=1) == 10
+    folder = tmp_path / "without"
+    sw.callback(folder, images[:20], reference=False)(net, 0)
+    assert sorted(p.name for p in folder.iterdir()) == ["epoch-000.pt", "model.onnx"]

@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
-	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/open"
@@ -21,7 +20,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -222,18 +220,13 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(*Skippable) string {
 			return "--on-error skip goes on with the others: the row of such an input says why it has no prediction, and the exit code is 3"
 		}),
-		hintOf(err, func(e *ort.LibraryError) string { return e.Hint() }),
+		hintOf(err, hinted.Hint),
 		hintOf(err, func(*weights.ChangedError) string {
 			return "run the command again when the file is complete; who writes it should write another one and rename that"
 		}),
-		hintOf(err, func(e *table.CompressionError) string { return e.Hint() }),
-		hintOf(err, func(e *table.TimeError) string { return e.Hint() }),
-		hintOf(err, func(e *target.SignsError) string { return e.Hint() }),
-		hintOf(err, func(e *predictions.AxisError) string { return e.Hint() }),
 		hintOf(err, func(*predictions.TwoError) string {
 			return "--key logits or --key probs takes one of them, or save one alone"
 		}),
-		hintOf(err, func(e *table.EncodingError) string { return e.Hint() }),
 		hintOf(err, func(e *preprocess.SizeError) string {
 			h, w := e.Want[0], e.Want[1]
 			return fmt.Sprintf("--preprocess input-size=%dx%d resizes and crops; --preprocess imagenet does it as most networks for "+
@@ -282,6 +275,12 @@ func withFlag(args []string, flag string, values ...string) []string {
 }
 
 // hintOf returns the lines of a hint, if err has an error of type E in its chain.
+// hinted is an error that knows what to type.
+type hinted interface {
+	error
+	Hint() string
+}
+
 func hintOf[E error](err error, hint func(E) string) []string {
 	if e, ok := errors.AsType[E](err); ok {
 		return Hints(hint(e))

@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/printed"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/tokenizer"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -81,6 +82,25 @@ func Report(o *console.Report) Table {
 		}, &o.Page),
 		Text(Row{Name: "plots", Usage: "write each figure to `FOLDER`, as SVG and as PNG", Not: "part"}, &o.Plots),
 		Bool(Row{Name: "force", Usage: "replace existing files that swagwrap wrote"}, &o.Force),
+	}
+}
+
+// Expect makes the rows of numbers that the user's own evaluation printed. not lists the cases that refuse them.
+func Expect(o *open.ExpectOptions, not string) Table {
+	return Table{
+		Parsed(Row{
+			Name: "expect",
+			Usage: "first hold the last checkpoint against the `NUMBERS` that your own evaluation printed for it on the same data, such " +
+				"as \"accuracy=0.953 loss=0.2011 n=5000\"",
+			Hint: "as your evaluation printed them: --expect \"accuracy=0.953 loss=0.2011 n=5000\"",
+			Not:  not,
+		}, &o.Numbers, printed.Parse),
+		Parsed(Row{
+			Name:    "expect-only",
+			Usage:   "if these numbers differ: fail|warn",
+			Default: "fail",
+			Not:     not,
+		}, &o.Warn, func(s string) (bool, error) { return s == "warn", word.Check(s, "fail", "warn") }),
 	}
 }
 

@@ -18,6 +18,9 @@ func (r sentences) answers() []report.Fact {
 	if proof := r.Runs[0].Network.Posterior.Card.Parity; proof != nil {
 		facts = append(facts, report.Fact{Name: "parity with training", Value: proof.String()})
 	}
+	if r.Measured != "" {
+		facts = append(facts, report.Fact{Name: "your own evaluation", Value: r.Measured})
+	}
 	return facts
 }
 

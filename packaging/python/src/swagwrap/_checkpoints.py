@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._export import check, same_network, unwrapped, write
 from ._files import new_files
-from ._reference import EXAMPLES, NAME, File
+from ._reference import EXAMPLES, NAME, File, affordable, goes_on_from
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +31,7 @@ class Checkpoints:
         every: int = 1,
         learning_rate: float | None = None,
         overwrite: bool = False,
+        reference: bool = True,
     ) -> None:
         if start < 0 or every < 1:
             raise ValueError(f"start {start}, every {every}: want an epoch from 0 on, and a number of epochs from 1 on")
@@ -45,7 +47,9 @@ class Checkpoints:
         self.overwrite = overwrite
         self._written: set[Path] = set()
         self._rates: list[float] | None = None  # at the first epoch that was saved
+        self.reference = reference
         self._reference: File | None = None
+        self._left = time.perf_counter()  # when training went on
         self._held: list[torch.optim.Optimizer] = []
 
     def __call__(self, model: torch.nn.Module, epoch: int, optimizer: torch.optim.Optimizer | None = None) -> Path | None:
@@ -57,9 +61,10 @@ class Checkpoints:
         if self.due(epoch):
             if optimizer is not None and self.learning_rate is None:
                 self._watch(optimizer, epoch)
-            path = self._save(unwrapped(model), epoch)
+            path = self._save(unwrapped(model), epoch, time.perf_counter() - self._left)
         if optimizer is not None and epoch + 1 >= self.start:
             self.hold(optimizer)  # for the next
+        self._left = time.perf_counter()
         return path
 
     def due(self, epoch: int) -> bool:
@@ -88,7 +93,7 @@ class Checkpoints:
             )
             self._rates = rates  # say each change once
 
-    def _save(self, model: torch.nn.Module, epoch: int) -> Path:
+    def _save(self, model: torch.nn.Module, epoch: int, seconds: float) -> Path:
         import torch
 
         first = not self._written
@@ -100,17 +105,18 @@ class Checkpoints:
         with new_files(self.folder, overwrite=self.overwrite or path in self._written) as work:
             torch.save({"epoch": epoch, "state_dict": model.state_dict()}, work / path.name)
         self._written.add(path)
-        self._add_outputs(model, path, first and goes_on)
+        if self.reference:
+            self._add_outputs(model, path, first and goes_on, seconds)
         return path
 
-    def _add_outputs(self, model: torch.nn.Module, path: Path, goes_on: bool) -> None:
+    def _add_outputs(self, model: torch.nn.Module, path: Path, goes_on: bool, seconds: float) -> None:
         """Adds what the network gives for the same examples as in other epochs. Training goes on if that fails."""
         file = self.folder / NAME
         try:
             if self._reference is None:
-                self._reference = File(model, {"inputs.0": self.example[:EXAMPLES]})
-                if goes_on:
-                    self._reference.goes_on_from(file, lambda name: name < path.name)
+                examples = self.example[:EXAMPLES]
+                self._reference = goes_on_from(file, examples, lambda name: name < path.name) if goes_on else None
+                self._reference = self._reference or File({"inputs.0": examples[: affordable(model, examples, seconds)]})
             self._reference.add(model, path.name)
             self._reference.write(file, overwrite=True)
         except Exception as e:
@@ -141,6 +147,7 @@ def callback(
     every: int = 1,
     learning_rate: float | None = None,
     overwrite: bool = False,
+    reference: bool = True,
 ) -> Checkpoints:
     """Saves what `swagwrap fit` needs, from a training loop of your own.
 
@@ -150,7 +157,10 @@ def callback(
     ...     save(model, epoch, optimizer)
 
     `folder` gets `model.onnx`, the graph, written once, and `epoch-100.pt` and so on: all the weights of an epoch. `swagwrap-reference.npz`
-    gets what the network gives in each of them for the first 16 inputs of `example`: `fit` holds the graph against it.
+    gets what the network gives in each of them for the first 16 inputs of `example`: `fit` holds the graph against it. That is computed
+    on the processor, in a second or 2 % of an epoch, whichever is longer: for fewer inputs if need be, and for two at least.
+    `reference=False` leaves it out.
+
     Epochs count from 0. `example` is a batch of at least two inputs, with which the graph is exported. `start` is the
     first epoch that is saved, when training is as good as done, and every `every`-th after it is. SWAG needs a learning rate
     that is constant, and rather high: `learning_rate` sets it before each step from epoch `start` on (with `start` 0, from
@@ -159,4 +169,4 @@ def callback(
 
     In a run of several processes call it in one of them.
     """
-    return Checkpoints(folder, example, start=start, every=every, learning_rate=learning_rate, overwrite=overwrite)
+    return Checkpoints(folder, example, start=start, every=every, learning_rate=learning_rate, overwrite=overwrite, reference=reference)

@@ -20,6 +20,7 @@ def lightning_callback(
     every: int = 1,
     learning_rate: float | None = None,
     overwrite: bool = False,
+    reference: bool = True,
 ) -> Any:
     """`callback` as one of Lightning's: the same files, by the same options.
 
@@ -29,7 +30,7 @@ def lightning_callback(
     the package `lightning`, or of `pytorch_lightning` where that is the one installed.
     """
     pl = _lightning()
-    saved = Checkpoints(folder, example, start=start, every=every, learning_rate=learning_rate, overwrite=overwrite)
+    saved = Checkpoints(folder, example, start=start, every=every, learning_rate=learning_rate, overwrite=overwrite, reference=reference)
 
     class SaveCheckpoints(pl.Callback):  # type: ignore[misc, name-defined]
         checkpoints = saved

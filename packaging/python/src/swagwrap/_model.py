@@ -179,6 +179,16 @@ class Model:
         found: dict[str, Any] | None = self._session.json("guarantee")
         return found
 
+    def verify(self) -> float:
+        """The largest difference to what the model gave when it was exported, for the examples that it has inside.
+
+        It is in units of the largest number of an output. Raises ValueError if it is larger than rounding explains: the model was
+        quantised, or computes in another precision, or its weights were changed.
+        """
+        from ._verify import verify
+
+        return verify(self._session)
+
     @property
     def metadata(self) -> dict[str, str]:
         """All properties of the model: docs/formats.md."""
@@ -297,6 +307,7 @@ def load(
     batch_size: int = 64,
     threads: int | None = None,
     providers: Sequence[str] | None = None,
+    verify: bool = False,
 ) -> Any:
     """Opens the model of an ensemble, as `swagwrap export` writes it. Returns a `Classifier` or a `Regressor`.
 
@@ -309,7 +320,11 @@ def load(
     2) or "number" (1, 2, 10): `score` asks for it where the rows of y depend on it. `batch_size` examples run at a time. `threads` and `providers`
     are those of ONNX Runtime.
 
-    Raises FileNotFoundError, and ValueError for another model or for arguments that do not fit it.
+    `verify=True` runs the examples that the model has inside, and compares its outputs with those of the export: see
+    `Model.verify`.
+
+    Raises FileNotFoundError, and ValueError for another model, for arguments that do not fit it, or if it is verified and gives
+    other outputs.
     """
     from ._estimators import Classifier, Regressor
 
@@ -320,4 +335,6 @@ def load(
     model.reader  # arguments that do not fit the model raise here
     if names and model.class_names is None:
         raise ValueError(f"names=True: {os.fspath(path)} has no names of classes. swagwrap fit --class-names FILE puts them into models")
+    if verify:
+        model.verify()
     return model

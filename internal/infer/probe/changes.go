@@ -2,21 +2,11 @@ package probe
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
-
-// fault is a possible mistake in the preparation of an input. Its Change undoes the mistake, and fix tells the user
-// what to do.
-type fault struct {
-	moments.Change
-	fix string
-	// content says that the range of the values does not show the fault, only their content does.
-	content bool
-}
 
 // normalise returns the change by mean and standard deviation of a preprocessing. With undo it returns the inverse.
 func (p part) normalise(s preprocess.Settings, undo bool) (c moments.Change) {
@@ -47,73 +37,71 @@ func multiplied(factor, shift float64) moments.Change {
 	return moments.Change{Scale: []float64{factor}, Shift: []float64{shift}}
 }
 
-// faults lists the possible faults of an input, likely causes first. If two explain a difference equally well, the
-// first one is named.
-func (p part) faults(s preprocess.Settings) (all []fault) {
-	if p.sample.Kind == moments.Tokens {
-		for _, by := range []float64{1, -1} {
-			c := multiplied(1, -by)
-			c.Name = fmt.Sprintf("every token id is off by %+.0f, as with another numbering of special tokens", by)
-			all = append(all, fault{c, tokenizer, true})
-		}
-		return all
-	}
-	groups := p.sample.Groups()
-	then := func(name, fix string, changes ...moments.Change) {
+// changes lists the ways in which an input may be prepared wrongly, likely causes first. If two explain a difference equally well, the
+// first one is named. Inputs of another domain silence those that only the content of pictures shows, and not the range of the values.
+func (p part) changes(s preprocess.Settings) (all []Fault) {
+	groups := max(1, p.sample.Groups()) // tokens have none
+	then := func(name, fix string, changes ...moments.Change) *Fault {
 		c := moments.Change{}
 		for _, next := range changes {
 			c = c.Then(next, groups)
 		}
 		c.Name = name
-		all = append(all, fault{Change: c, fix: fix})
+		all = append(all, Fault{Name: name, Cause: name, Hint: fix, Undo: &c})
+		return &all[len(all)-1]
+	}
+	if p.sample.Kind == moments.Tokens {
+		for _, by := range []float64{1, -1} {
+			then(fmt.Sprintf("every token id is off by %+.0f, as with another numbering of special tokens", by), tokenizer,
+				multiplied(1, -by)).Unless = Foreign
+		}
+		return all
 	}
 	apply, undo := p.normalise(s, false), p.normalise(s, true)
 	card := p.picture && (s.Mean != nil || s.Std != nil)
 	if card {
 		then("the values were normalised twice", p.fixTwice(), undo)
 		then("the values were not normalised", p.fixRaw(s), apply)
-		then("pixels from 0 to 255 were normalised as if they were from 0 to 1", fix255, undo, multiplied(1./255, 0), apply)
+		then("pixels from 0 to 255 were normalised as if they were from 0 to 1", fix255, undo,
+			multiplied(1./255, 0), apply)
 		then("the values were normalised three times", "save the array before it is normalised", undo, undo)
 		then("pixels were divided by 255 twice", fixTwice255, undo, multiplied(255, 0), apply)
 		then("pixels from 0 to 255 that were not normalised", fix255, multiplied(1./255, 0), apply)
-		then("pixels were scaled to [-1, 1], and training had the mean and standard deviation of the model card", p.fixRaw(s),
-			multiplied(0.5, 0.5), apply)
+		then("pixels were scaled to [-1, 1], and training had the mean and standard deviation of the model card",
+			p.fixRaw(s), multiplied(0.5, 0.5), apply)
 	}
-	if p.picture {
-		for _, name := range preprocess.Presets() {
-			preset, err := preprocess.Preset(name)
-			if other := p.normalise(preset, true); err == nil && preset.Mean != nil &&
-				(len(preset.Mean) == 1 || len(preset.Mean) == groups) {
-				if card {
-					then("the values were normalised with the mean and standard deviation of "+name, p.fixRaw(s), other, apply)
-				} else {
-					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised",
-						setting.Fit.With(setting.Preprocess.With(name)), p.normalise(preset, false))
-					then("the values were normalised with the mean and standard deviation of "+name+", and training did not normalise",
-						"save them before they are normalised", other)
-				}
-			}
+	for _, name := range preprocess.Presets() {
+		preset, err := preprocess.Preset(name)
+		if err != nil || !p.picture || preset.Mean == nil || len(preset.Mean) != 1 && len(preset.Mean) != groups {
+			continue
 		}
+		other, numbers := p.normalise(preset, true), "the mean and standard deviation of "+name
+		if card {
+			then("the values were normalised with "+numbers, p.fixRaw(s), other, apply)
+			continue
+		}
+		then("training normalised with "+numbers+", and these values are not normalised",
+			setting.Fit.With(setting.Preprocess.With(name)), p.normalise(preset, false))
+		then("the values were normalised with "+numbers+", and training did not normalise",
+			"save them before they are normalised", other)
 	}
 	then("the values are 255 times those of training", p.fixScale(true), multiplied(1./255, 0))
 	then("the values were divided by 255, and training did not divide", p.fixScale(false), multiplied(255, 0))
-	if !p.picture {
-		return all
+	if p.picture {
+		then("black and white are inverted", "invert the pictures: 255 - x for uint8, 1 - x for floats", undo,
+			multiplied(-1, 1), apply).Unless = Foreign
 	}
-	then("black and white are inverted", "invert the pictures: 255 - x for uint8, 1 - x for floats", undo, multiplied(-1, 1), apply)
-	all[len(all)-1].content = true
-	if groups == 3 {
-		swap := moments.Change{From: []int{2, 1, 0}}
-		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: " +
-			setting.Fit.With(setting.Preprocess.With("channels=bgr"))
+	if p.picture && groups == 3 {
+		swap, order := moments.Change{From: []int{2, 1, 0}}, "bgr"
 		if s.Channels == "bgr" {
-			fix = strings.Replace(fix, "channels=bgr", "channels=rgb", 1)
+			order = "rgb"
 		}
-		then("the order of the channels is reversed (BGR in place of RGB)", fix, undo, swap, apply)
-		all[len(all)-1].content = true
+		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: " +
+			setting.Fit.With(setting.Preprocess.With("channels="+order))
+		then("the order of the channels is reversed (BGR in place of RGB)", fix, undo, swap, apply).Unless = Foreign
 		if card {
-			then("the order of the channels is reversed after they were normalised (BGR in place of RGB)", fix, swap)
-			all[len(all)-1].content = true
+			then("the order of the channels is reversed after they were normalised (BGR in place of RGB)", fix,
+				swap).Unless = Foreign
 		}
 	}
 	return all
@@ -155,14 +143,4 @@ func (p part) fixScale(large bool) string {
 		return setting.Arrays.With("seen") + ", which feeds arrays of uint8 to the network unchanged"
 	}
 	return "multiply the array by 255"
-}
-
-// finite fails for outputs that are no numbers.
-func finite(values []float32) error {
-	for _, v := range values {
-		if v-v != 0 {
-			return fmt.Errorf("the network's output is not finite: %v", v)
-		}
-	}
-	return nil
 }
