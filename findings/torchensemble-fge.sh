@@ -6,7 +6,7 @@
 # Matters: fast geometric ensembles are the nearest peer of SWA. NLL, entropy and calibration of the two means differ, and are compared.
 # Source: forward in torchensemble/fast_geometric.py, beside voting.py.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 torchensemble==0.2.0 numpy==2.4.6 scikit-learn==1.9.1
+packages $TORCH
 check <<'END'
 from seen import near, seen, versions
 import torch, torchensemble
