@@ -8,7 +8,7 @@
 # Matters: the average is a network whose logits are thousands of times too large: its NLL is 9,300 instead of .57.
 # Source: seen by running; _SpectralNorm in torch/nn/utils/parametrizations.py.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0
+packages $TORCH
 check <<'END'
 from seen import seen, versions
 import torch
