@@ -118,8 +118,8 @@ func (p *Pairs) Search() (all []Fit, nearest Fit, err error) {
 		}
 	}
 	if math.IsInf(nearest.Levels, 1) {
-		return nil, nearest, fmt.Errorf("%d raw examples and tensors of shape %d prove nothing: want pictures of several colours, without random augmentation",
-			len(p.Files), p.Shape)
+		return nil, nearest, fmt.Errorf("%d raw examples and tensors of shape %d prove nothing: want pictures of several colours, without "+
+			"random augmentation", len(p.Files), p.Shape)
 	}
 	return all, nearest, nil
 }
