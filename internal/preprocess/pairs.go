@@ -41,7 +41,7 @@ const (
 	windowCount   = 3
 	// mostWork bounds the pixels that are read, at about 10 ns each: windows of all candidates take half of it, whole pictures the rest.
 	// The first picture is always compared.
-	mostWork  = 1 << 28
+	mostWork  = 250_000_000
 	ofDecoder = 4 // a pixel that is decoded costs as much as this number of pixels that are read
 	// ofTensor is how far the two ways to resize with one filter are from each other, in levels.
 	ofTensor = 2
@@ -337,9 +337,8 @@ func (p *Pairs) narrow(from []candidate, i, side int) (alike []candidate, err er
 		if err != nil {
 			return nil, err
 		}
-		filter := c.Image.Interpolation
-		if known <= ofTensor && !c.Image.Tensor && c.Image.CropMode != CropNone && (filter == picture.Bilinear || filter == picture.Bicubic) &&
-			!p.expanded {
+		smooth := c.Image.Interpolation == picture.Bilinear || c.Image.Interpolation == picture.Bicubic
+		if !p.expanded && smooth && known <= ofTensor && c.Image.CropMode != CropNone {
 			c.Image.Tensor = true
 			if _, err := w.add(&alike, c); err != nil {
 				return nil, err

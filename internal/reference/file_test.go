@@ -133,6 +133,8 @@ func TestDamaged(t *testing.T) {
 		"no examples":       {npz(t, false, entry{"inputs", array("<f4", one, 0, 3, 6, 6)}, entry{"outputs", array("<f4", one, 0, 3)}), ""},
 		"no weights":        {npz(t, false, inputs, entry{"outputs", array("<f4", one, 0, 2, 3)}, entry{"weights", texts()}), ""},
 		"about is empty":    {npz(t, false, inputs, scores, entry{"about", texts()}), ""},
+		"channels last":     {npz(t, false, entry{"inputs", array("<f4", one, 2, 6, 6, 3)}, scores), "the channels are last here"},
+		"another size":      {npz(t, false, entry{"inputs", array("<f4", one, 2, 3, 8, 8)}, scores), `shape [2 3 8 8], want [batch 3 6 6]`},
 		"raw without sizes": {npz(t, false, inputs, scores, entry{"raw", array("|u1", []byte{1}, 4)}), `and "raw_sizes" with a whole number`},
 		"one size": {npz(t, false, inputs, scores, entry{"raw", array("|u1", []byte{1}, 4)}, entry{"raw_sizes", array("|u1", []byte{4})}),
 			`want "raw"`},
