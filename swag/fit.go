@@ -106,17 +106,25 @@ type Parity struct {
 // Proves reports whether every checkpoint has outputs of the training framework, and the graph gives them.
 func (p *Parity) Proves() bool { return p != nil && p.Off == "" && p.Held > 0 && p.Held == p.Of }
 
+// ProvesInputs reports whether the preprocessing on the card makes the tensors of the training program.
+func (p *Parity) ProvesInputs() bool { return p != nil && p.Loader != "" }
+
 // String says it in words.
 func (p *Parity) String() string {
+	text := "not checked"
 	switch {
 	case p == nil:
-		return "not checked"
 	case p.Off != "":
-		return "not checked: " + p.Off
+		text += ": " + p.Off
 	case p.Held == 0:
-		return fmt.Sprintf("the exported graph, largest difference %.1g", p.Difference)
+		text = fmt.Sprintf("the exported graph, largest difference %.1g", p.Difference)
+	default:
+		text = fmt.Sprintf("%d of %d checkpoints, largest difference %.1g", p.Held, p.Of, p.Difference)
 	}
-	return fmt.Sprintf("%d of %d checkpoints, largest difference %.1g", p.Held, p.Of, p.Difference)
+	if p.ProvesInputs() {
+		text += "; preprocessing as in training: " + p.Loader
+	}
+	return text
 }
 
 // StatePair is a state of a network: the output Out of a batch is the input In of the next one. Axis is that of the batch

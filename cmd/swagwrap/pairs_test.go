@@ -45,6 +45,11 @@ func TestPairs(t *testing.T) {
 			imagenet + " crop-mode=squash interpolation=bilinear"},
 		"another mean": {"imagenet", []string{"--preprocess", "mean=0.5 std=0.5"}, []string{
 			`the preprocessing "mean=0.5 std=0.5" does not make its tensors`, resized, "--parity off"}, ""},
+		"none":              {"imagenet", []string{"--preprocess", "none"}, []string{`the preprocessing "none" does not make its tensors`, resized}, ""},
+		"a card":            {"imagenet", []string{"--card", "CARD"}, []string{`the preprocessing "mean=0.5 std=0.5" does not`, resized}, ""},
+		"none after a card": {"imagenet", []string{"--card", "CARD", "--preprocess", "none"}, []string{`"none" does not make`, resized}, ""},
+		"a processor": {"imagenet", []string{"--preprocess", "PROCESSOR"}, []string{"does not make its tensors", "floor-crop=true",
+			resized}, ""},
 		"another size":        {"imagenet", []string{"--preprocess", imagenet + " crop-mode=squash"}, []string{"does not make its tensors"}, ""},
 		"another orientation": {"exif", []string{"--preprocess", resized + " orientation=ignore"}, []string{"orientation=apply"}, ""},
 		"names in another order": {"imagenet", []string{"--class-names", "NAMES"}, []string{
@@ -53,11 +58,18 @@ func TestPairs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path, names := filepath.Join(t.TempDir(), "posterior"), filepath.Join(t.TempDir(), "names.txt")
-			if err := os.WriteFile(names, []byte("dog\ncat\neel\n"), 0o600); err != nil {
-				t.Fatal(err)
+			for name, text := range map[string]string{
+				names:           "dog\ncat\neel\n",
+				names + ".card": `{"preprocess": {"mean": [0.5], "std": [0.5], "image": {"crop_mode": "", "interpolation": "bilinear"}}}`,
+				names + ".json": processor,
+			} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
+			replace := strings.NewReplacer("NAMES", names, "CARD", names+".card", "PROCESSOR", names+".json")
 			for i, arg := range tc.args {
-				tc.args[i] = strings.Replace(arg, "NAMES", names, 1)
+				tc.args[i] = replace.Replace(arg)
 			}
 			code, out := fitReference(t, path, append(tc.args, "--reference", filepath.Join("testdata", "reference", "pairs-"+tc.file+".npz"),
 				filepath.Join("testdata", "reference"))...)
@@ -78,9 +90,18 @@ func TestPairs(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			defer p.Close()
+			const proof = "; preprocessing as in training: 5 pictures, "
+			if proved := tc.args == nil && tc.card != "none"; proved && !strings.Contains(p.Card.Parity.String(), proof) {
+				t.Errorf("the card says %v, want %s", p.Card.Parity, proof)
+			}
 			if s, err := open.Preprocessing("", p.Card); err != nil || s.Words() != tc.card {
 				t.Errorf("%q on the card, want %q (%v)", s.Words(), tc.card, err)
 			}
 		})
 	}
 }
+
+// processor is a configuration of Hugging Face, whose crop of an odd number of pixels begins elsewhere than that of torchvision.
+const processor = `{"image_processor_type": "ViTImageProcessor", "do_resize": true, "size": {"shortest_edge": 8}, "do_center_crop": true,
+	"crop_size": {"height": 6, "width": 6}, "resample": 2, "do_rescale": true, "rescale_factor": 0.00392156862745098, "do_normalize": true,
+	"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}`

@@ -183,8 +183,11 @@ func (k CardOptions) Change(card swag.Card) (_ swag.Card, err error) {
 	if err != nil {
 		return card, err
 	}
-	if !reflect.DeepEqual(p, preprocess.Settings{}) {
+	switch plain := reflect.DeepEqual(p, preprocess.Settings{}); {
+	case !plain:
 		card.Preprocess, err = json.Marshal(p)
+	case k.Preprocess != "":
+		card.Preprocess = nil // as given, whatever another card says
 	}
 	return card, err
 }

@@ -120,11 +120,14 @@ func (h *heldCard) loader() error {
 		return nil
 	}
 	found, another := preprocess.Agreed(l.fits)
-	if h.card.Preprocess == nil {
+	if bytes && given.Scale == 0 { // the network takes pixels, and nothing is normalised
+		given.Scale, given.Mean, given.Std = 1, nil, nil
+	}
+	if h.card.Preprocess == nil && h.options.Card.Preprocess == "" {
 		h.tell(l, found, another)
 	} else if found, err = l.confirm(given, found, h.options.Card.Preprocess); err != nil {
 		return BadInput(fmt.Errorf("%s: %w", path, err), setting.Preprocess.With(fmt.Sprintf("%q", l.fits[0].Words()))+
-			" is what the pictures prove. Without the flag fit takes it", setting.Parity.With("off")+" goes on without this comparison")
+			" is what the pictures prove. Without other words fit takes it", setting.Parity.With("off")+" goes on without this comparison")
 	} else {
 		h.Logf("preprocessing: as given, it makes the tensors of %s in %s from its pictures", report.Plural(len(l.Files), "example"), path)
 	}

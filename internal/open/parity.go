@@ -59,6 +59,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 	rt, _, err := s.chosenRuntime(s.Computes)
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
 		s.Warnf("%s: parity not checked, since no ONNX Runtime is here: %v", path, err)
+		s.inputsAlone("no ONNX Runtime")
 		return nil
 	}
 	if err != nil {
@@ -75,6 +76,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 	}
 	if errors.Is(err, reference.ErrInputType) {
 		s.Warnf("%v: parity not checked", err)
+		s.inputsAlone("other types of inputs")
 		return nil
 	}
 	if err != nil {
@@ -84,6 +86,13 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 		return BadInput(err)
 	}
 	return h.check(ctx)
+}
+
+// inputsAlone puts what pictures prove on the model card, where no outputs are compared for this reason.
+func (s *FitInputs) inputsAlone(reason string) {
+	if s.proof != "" && s.Card.Parity == nil {
+		s.Card.Parity = &swag.Parity{File: filepath.Base(s.reference.Path), SHA256: s.reference.SHA256, Off: reason, Loader: s.proof}
+	}
 }
 
 // referencePath returns the file with reference outputs, or "".
@@ -210,6 +219,7 @@ func (h *held) unnamed(ctx context.Context) error {
 	}
 	if h.file.Weights != nil {
 		h.Warnf("%s: parity not checked: its outputs are of %s, which is none of these checkpoints", h.file.Path, h.file.Weights[row])
+		h.inputsAlone("outputs of other checkpoints")
 		return nil
 	}
 	d, err := h.runner.Compare(ctx, h.last, row, h.runner.Count)
@@ -235,7 +245,9 @@ func (h *held) tell() {
 		how = ", which the type explains that the framework computed in"
 	}
 	h.Card.Parity = &h.note
-	h.Logf("parity: %v: %s of %s%s", &h.note, report.Plural(h.runner.Count, "example"), h.file.Path, how)
+	outputs := h.note
+	outputs.Loader = "" // is printed where it is found
+	h.Logf("parity: %v: %s of %s%s", &outputs, report.Plural(h.runner.Count, "example"), h.file.Path, how)
 }
 
 // oneDigit rounds up to one significant digit: the other digits depend on the processor, and the file must not.

@@ -269,6 +269,9 @@ func checkInputs(ctx context.Context, run *probe.Runner, in Probe, sample *probe
 		Noted:      in.Target || in.Training && run.Recomputes(),
 		Run:        run,
 	}
+	if in.Preprocess == "" && run.Posterior.Card.Parity.ProvesInputs() {
+		how.Holds |= probe.Loaded
+	}
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}

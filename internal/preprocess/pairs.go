@@ -17,6 +17,8 @@ type Pairs struct {
 	Files    [][]byte    // of the pictures
 	Tensors  [][]float64 // of each picture
 	Rounding float64     // of the type of the tensors, in units of their largest number
+
+	expanded bool // candidates have the arithmetic of tensors, too
 }
 
 // tolerance is the difference that rounding explains, in levels of a pixel. Other pixels differ by more, or not at all.
@@ -35,8 +37,14 @@ const (
 	mostAlike     = 32  // candidates that are compared with whole pictures
 	mostNear      = 4   // of them if none makes the tensors
 	mostAbove     = 320 // the network's size
-	windowSide    = 8   // of the parts of a tensor that are compared with all candidates
+	windowSide    = 8   // of the parts of a tensor that are compared with all candidates, at most
 	windowCount   = 3
+	// mostWork bounds the pixels that are read, at about 10 ns each: windows of all candidates take half of it, whole pictures the rest.
+	// The first picture is always compared.
+	mostWork  = 250_000_000
+	ofDecoder = 4 // a pixel that is decoded costs as much as this number of pixels that are read
+	// ofTensor is how far the two ways to resize with one filter are from each other, in levels.
+	ofTensor = 2
 )
 
 // orders are the orders of channels. Each has the channel of the picture for each of the tensor.
@@ -48,53 +56,121 @@ var layouts = map[string][3]int{"nchw": {0, 1, 2}, "nhwc": {2, 0, 1}}
 // candidate is settings whose normalisation is not known yet.
 type candidate struct {
 	Settings
-	worst  float64 // the largest difference in the windows, in levels
-	values [][levels + 1]struct{ sum, count float64 }
+	worst  float64 // the largest difference until now, in levels
+	values [][levels + 1]seen
 }
+
+// seen is what tensors have for one level of a pixel.
+type seen struct{ sum, count, low, high float64 }
 
 // Equal reports whether settings make the tensors from the pictures.
 func (p *Pairs) Equal(f Fit) bool { return f.Levels <= p.tolerance() }
 
-// Search finds all settings that make the tensors from the pictures. If none does, nearest comes nearest to them.
+// Search finds all settings that make the tensors from the pictures. If none does, nearest comes nearest to them. Work is bounded:
+// afterwards p has the pictures that were compared.
 func (p *Pairs) Search() (all []Fit, nearest Fit, err error) {
 	files, err := p.open()
 	if err != nil {
 		return nil, nearest, err
 	}
-	alike := p.candidates(files)
-	for _, i := range p.order(files) {
-		if alike, err = p.narrow(alike, i); err != nil {
+	order := p.order(files)
+	alike, work := p.candidates(files), 0
+	side := p.windowSide(files[order[0]], len(alike))
+	for n, i := range order {
+		if work += files[i].W * files[i].H * ofDecoder; n > 0 && work > mostWork/2 {
+			break
+		}
+		if alike, err = p.narrow(alike, i, side); err != nil {
 			return nil, nearest, err
 		}
 		if len(alike) <= mostAlike {
 			break
 		}
 	}
-	alike = alike[:min(len(alike), mostAlike)]
-	for i := range p.Files {
+	first := files[order[0]].W * files[order[0]].H
+	alike = p.cut(alike, files[order[0]], max(mostNear, min(mostAlike, mostWork/2/first-ofDecoder)))
+	var compared []int
+	work = 0
+	for _, i := range order {
+		work += files[i].W * files[i].H * (ofDecoder + len(alike))
+		if len(compared) > 0 && (work > mostWork/2 || alike[0].worst > p.tolerance()) {
+			break
+		}
+		compared = append(compared, i)
 		if err := p.tabulate(alike, i); err != nil {
 			return nil, nearest, err
 		}
+		alike = p.nearest(alike, 2*p.tolerance())
 	}
+	p.keep(compared)
 	nearest.Levels = math.Inf(1)
 	for _, c := range alike {
 		s, ok := c.normalised(p.Rounding)
 		if !ok {
 			continue
 		}
-		f, err := p.Compare(s)
-		if err == nil && p.Equal(f) {
+		f, ok := c.fit(s, p.Shape)
+		if ok && p.Equal(f) {
 			all = append(all, f)
 		}
-		if err == nil && f.Levels < nearest.Levels {
+		if ok && f.Levels < nearest.Levels {
 			nearest = f
 		}
 	}
 	if math.IsInf(nearest.Levels, 1) {
-		return nil, nearest, fmt.Errorf("%d raw examples and tensors of shape %d prove nothing: want pictures of several colours",
-			len(p.Files), p.Shape)
+		return nil, nearest, fmt.Errorf("%d raw examples and tensors of shape %d prove nothing: want pictures of several colours, without "+
+			"random augmentation", len(p.Files), p.Shape)
 	}
 	return all, nearest, nil
+}
+
+// keep leaves the pictures at these places.
+func (p *Pairs) keep(places []int) {
+	var files [][]byte
+	var tensors [][]float64
+	for _, i := range slices.Sorted(slices.Values(places)) {
+		files, tensors = append(files, p.Files[i]), append(tensors, p.Tensors[i])
+	}
+	p.Files, p.Tensors = files, tensors
+}
+
+// windowSide returns the side of windows for which all candidates read a picture within the bounds.
+func (p *Pairs) windowSide(f picture.File, candidates int) int {
+	_, h, w := p.sides("nchw")
+	if _, h2, w2 := p.sides("nhwc"); h2*w2 > h*w {
+		h, w = h2, w2
+	}
+	scale := max(1, float64(f.W)/float64(max(1, w))) * max(1, float64(f.H)/float64(max(1, h)))
+	side := windowSide
+	for side > 2 && float64(2*side*(side+1)*candidates)*scale > mostWork/2 {
+		side--
+	}
+	return side
+}
+
+// cut returns the first candidates, which resize a picture in at most so many ways.
+func (p *Pairs) cut(alike []candidate, f picture.File, ways int) []candidate {
+	known := map[placing]bool{}
+	for i, c := range alike[:min(len(alike), mostAlike)] {
+		at, _ := c.Image.place(f.W, f.H, c.Orientation)
+		if known[at] = true; len(known) > ways {
+			return alike[:i]
+		}
+	}
+	return alike[:min(len(alike), mostAlike)]
+}
+
+// nearest sorts candidates, and returns those that make the tensors. If none does, it returns those that come nearest.
+func (p *Pairs) nearest(alike []candidate, within float64) []candidate {
+	slices.SortStableFunc(alike, func(a, b candidate) int { return cmp.Compare(a.worst, b.worst) })
+	n := slices.IndexFunc(alike, func(c candidate) bool { return c.worst > within })
+	switch n {
+	case -1:
+		return alike
+	case 0:
+		n = min(len(alike), mostNear)
+	}
+	return alike[:n]
 }
 
 // open reads the headers of all pictures.
@@ -160,19 +236,15 @@ func (p *Pairs) sides(layout string) (c, h, w int) {
 	return int(p.Shape[axes[0]]), int(p.Shape[axes[1]]), int(p.Shape[axes[2]])
 }
 
-// transforms returns the ways to h by w pixels. They are resolved.
+// transforms returns the ways to h by w pixels, with Pillow's arithmetic. They are resolved.
 func transforms(h, w int) (all []Transform) {
 	size := [2]int{h, w}
 	all = []Transform{{InputSize: size}}
 	add := func(mode CropMode, resize [2]int) {
 		for filter := picture.Bilinear; filter <= picture.Hamming; filter++ {
-			for _, tensor := range []bool{false, filter == picture.Bilinear || filter == picture.Bicubic} {
-				for _, down := range []bool{false, mode == Center || resize != size} {
-					t := Transform{mode, size, resize, 0, filter, down, tensor}
-					if len(all) == 0 || t != all[len(all)-1] {
-						all = append(all, t)
-					}
-				}
+			all = append(all, Transform{mode, size, resize, 0, filter, false, false})
+			if mode == Center || resize != size {
+				all = append(all, Transform{mode, size, resize, 0, filter, true, false})
 			}
 		}
 	}
@@ -249,57 +321,85 @@ func (p *Pairs) index(layout string, c, y, x int) int {
 }
 
 // narrow returns the candidates that make the same tensor from picture i, as far as windows of it tell. If none does, it returns those
-// that come nearest.
-func (p *Pairs) narrow(from []candidate, i int) (alike []candidate, err error) {
+// that come nearest. Where Pillow's arithmetic comes near the tensor, it tries that of tensors, too.
+func (p *Pairs) narrow(from []candidate, i, side int) (alike []candidate, err error) {
 	sources, err := p.decode(i, from)
 	if err != nil {
 		return nil, err
 	}
-	type key struct {
-		placing
-		layout, channels string
-	}
-	worst, parts, places := map[key]float64{}, map[placing][]picture.Picture{}, map[string][]image.Rectangle{}
+	w := &inWindows{Pairs: p, picture: i, sources: sources, places: map[string][]image.Rectangle{}}
+	w.worst, w.parts = map[windowed]float64{}, map[placing][]picture.Picture{}
 	for layout := range layouts {
-		places[layout] = p.windows(layout, i)
+		w.places[layout] = p.windows(layout, i, side)
 	}
 	for _, c := range from {
-		src := sources[c.Orientation]
-		at, ok := c.Image.place(src.W, src.H, c.Orientation)
-		if !ok {
-			continue
+		known, err := w.add(&alike, c)
+		if err != nil {
+			return nil, err
 		}
-		k := key{at, c.Layout, c.Channels}
-		if _, known := worst[k]; !known {
-			if worst[k], err = p.inWindows(c.Settings, i, places[c.Layout], func(n int) (picture.Picture, error) {
-				for len(parts[at]) <= n {
-					part, err := at.part(src, places[c.Layout][len(parts[at])])
-					if err != nil {
-						return part, err
-					}
-					parts[at] = append(parts[at], part)
-				}
-				return parts[at][n], nil
-			}); err != nil {
+		smooth := c.Image.Interpolation == picture.Bilinear || c.Image.Interpolation == picture.Bicubic
+		if !p.expanded && smooth && known <= ofTensor && c.Image.CropMode != CropNone {
+			c.Image.Tensor = true
+			if _, err := w.add(&alike, c); err != nil {
 				return nil, err
 			}
 		}
-		c.worst = worst[k]
-		alike = append(alike, c)
 	}
-	slices.SortStableFunc(alike, func(a, b candidate) int { return cmp.Compare(a.worst, b.worst) })
-	n := slices.IndexFunc(alike, func(c candidate) bool { return c.worst > p.tolerance() })
-	switch n {
-	case -1:
-		return alike, nil
-	case 0:
-		n = min(len(alike), mostNear)
+	p.expanded = true
+	return p.nearest(alike, p.tolerance()), nil
+}
+
+// windowed is what makes the pixels of windows.
+type windowed struct {
+	placing
+	layout, channels string
+}
+
+// inWindows compares candidates with windows of a picture. Candidates that place the picture equally share the work.
+type inWindows struct {
+	*Pairs
+	picture int
+	sources map[picture.Orientation]picture.Picture
+	places  map[string][]image.Rectangle
+	worst   map[windowed]float64
+	parts   map[placing][]picture.Picture
+}
+
+// add adds a candidate with its largest difference in levels. It is infinite if the candidate does not fit the size of the picture.
+func (w *inWindows) add(to *[]candidate, c candidate) (float64, error) {
+	src := w.sources[c.Orientation]
+	at, ok := c.Image.place(src.W, src.H, c.Orientation)
+	if !ok {
+		return math.Inf(1), nil
 	}
-	return alike[:n], nil
+	k := windowed{at, c.Layout, c.Channels}
+	worst, known := w.worst[k]
+	if !known {
+		var err error
+		if worst, err = w.compare(c.Settings, at); err != nil {
+			return 0, err
+		}
+		w.worst[k] = worst
+	}
+	c.worst = worst
+	*to = append(*to, c)
+	return worst, nil
+}
+
+// part returns the pixels of a window.
+func (w *inWindows) part(s Settings, at placing, n int) (picture.Picture, error) {
+	for len(w.parts[at]) <= n {
+		part, err := at.part(w.sources[s.Orientation], w.places[s.Layout][len(w.parts[at])])
+		if err != nil {
+			return part, err
+		}
+		w.parts[at] = append(w.parts[at], part)
+	}
+	return w.parts[at][n], nil
 }
 
 // windows returns the parts of a tensor with most contrast, of a grid.
-func (p *Pairs) windows(layout string, i int) (all []image.Rectangle) {
+func (p *Pairs) windows(layout string, i, side int) (all []image.Rectangle) {
 	channels, h, w := p.sides(layout)
 	if channels == 0 {
 		return nil
@@ -312,7 +412,7 @@ func (p *Pairs) windows(layout string, i int) (all []image.Rectangle) {
 	const grid = 8
 	for y := range grid {
 		for x := range grid {
-			r := image.Rect(0, 0, windowSide, windowSide).Add(image.Pt(x*max(0, w-windowSide)/(grid-1), y*max(0, h-windowSide)/(grid-1)))
+			r := image.Rect(0, 0, side, side).Add(image.Pt(x*max(0, w-side)/(grid-1), y*max(0, h-side)/(grid-1)))
 			r = r.Intersect(image.Rect(0, 0, w, h))
 			var m moments
 			for c := range channels {
@@ -333,11 +433,11 @@ func (p *Pairs) windows(layout string, i int) (all []image.Rectangle) {
 	return all
 }
 
-// inWindows returns the largest difference in windows, in levels, for the best normalisation of each.
-func (p *Pairs) inWindows(s Settings, i int, places []image.Rectangle, part func(n int) (picture.Picture, error)) (float64, error) {
-	worst := 0.0
-	for n, r := range places {
-		part, err := part(n)
+// compare returns the largest difference in windows, in levels, for the best normalisation of each.
+func (w *inWindows) compare(s Settings, at placing) (float64, error) {
+	worst, tensor := 0.0, w.Tensors[w.picture]
+	for n, r := range w.places[s.Layout] {
+		part, err := w.part(s, at, n)
 		if err != nil {
 			return 0, err
 		}
@@ -346,7 +446,7 @@ func (p *Pairs) inWindows(s Settings, i int, places []image.Rectangle, part func
 			each := func(f func(level, value float64)) {
 				for y := range part.H {
 					for x := range part.W {
-						f(float64(part.Pix[(y*part.W+x)*part.C+from]), p.Tensors[i][p.index(s.Layout, c, r.Min.Y+y, r.Min.X+x)])
+						f(float64(part.Pix[(y*part.W+x)*part.C+from]), tensor[w.index(s.Layout, c, r.Min.Y+y, r.Min.X+x)])
 					}
 				}
 			}
@@ -357,7 +457,7 @@ func (p *Pairs) inWindows(s Settings, i int, places []image.Rectangle, part func
 			}
 			each(func(level, value float64) { worst = max(worst, math.Abs(value-base-slope*level)/slope) })
 		}
-		if worst > 1 {
+		if worst > ofTensor {
 			break // the other windows make it no better
 		}
 	}
@@ -404,20 +504,59 @@ func (p *Pairs) tabulate(of []candidate, i int) error {
 			}
 		}
 		if c.values == nil {
-			c.values = make([][levels + 1]struct{ sum, count float64 }, len(orders[c.Channels]))
+			c.values = make([][levels + 1]seen, len(orders[c.Channels]))
 		}
 		made := whole[at]
 		for channel, from := range orders[c.Channels] {
 			for y := range h {
 				for x := range w {
-					v := &c.values[from][made.Pix[(y*w+x)*made.C+from]]
-					v.sum += p.Tensors[i][p.index(c.Layout, channel, y, x)]
-					v.count++
+					c.values[from][made.Pix[(y*w+x)*made.C+from]].add(p.Tensors[i][p.index(c.Layout, channel, y, x)])
 				}
 			}
 		}
+		c.worst = c.distance()
 	}
 	return nil
+}
+
+func (s *seen) add(v float64) {
+	if s.count == 0 {
+		s.low, s.high = v, v
+	}
+	s.sum, s.count, s.low, s.high = s.sum+v, s.count+1, min(s.low, v), max(s.high, v)
+}
+
+// farthest returns the largest difference to a number.
+func (s *seen) farthest(v float64) float64 {
+	if s.count == 0 {
+		return 0
+	}
+	return max(math.Abs(s.low-v), math.Abs(s.high-v))
+}
+
+// line returns the line through the values of a channel.
+func line(values *[levels + 1]seen) (m moments, slope, base float64, ok bool) {
+	for level, v := range values {
+		if v.count > 0 {
+			m.add(float64(level), v.sum/v.count)
+		}
+	}
+	slope, base, ok = m.line()
+	return m, slope, base, ok
+}
+
+// distance returns the largest difference of values to the best line, in levels.
+func (c *candidate) distance() (worst float64) {
+	for k := range c.values {
+		_, slope, base, ok := line(&c.values[k])
+		if !ok {
+			return math.Inf(1)
+		}
+		for level := range c.values[k] {
+			worst = max(worst, c.values[k][level].farthest(base+slope*float64(level))/slope)
+		}
+	}
+	return worst
 }
 
 // scales are the ways to write the line from a level of a pixel to a number of a tensor, value = slope·level + base. Programs round
@@ -448,17 +587,13 @@ func (c candidate) normalised(rounding float64) (s Settings, ok bool) {
 	const most = 9 // digits
 	var slopes, bases []float64
 	largest := 0.0
-	for _, values := range c.values {
-		var m moments
-		for level, v := range values {
-			if v.count > 0 {
-				m.add(float64(level), v.sum/v.count)
-				largest = max(largest, math.Abs(v.sum/v.count))
-			}
-		}
-		slope, base, ok := m.line()
+	for k := range c.values {
+		m, slope, base, ok := line(&c.values[k])
 		if !ok || m.n < 2 {
 			return s, false
+		}
+		for _, v := range c.values[k] {
+			largest = max(largest, v.farthest(0))
 		}
 		slopes, bases = append(slopes, slope), append(bases, base)
 	}
@@ -527,15 +662,21 @@ func Agreed(fits []Fit) (s Settings, another *Fit) {
 	return s, another
 }
 
-// gives reports whether the settings give the values, up to a difference.
-func (c candidate) gives(s Settings, within float64) bool {
+// normalizer returns the table of settings for values.
+func (c *candidate) normalizer(s Settings) (*Normalizer, error) {
 	s.Channels, s.Layout = "", "nchw" // as the values are
 	n, err := s.Normalizer([]int64{int64(len(c.values)), 1, 1}, true)
+	return &n, err
+}
+
+// gives reports whether the settings give the values, up to a difference.
+func (c *candidate) gives(s Settings, within float64) bool {
+	n, err := c.normalizer(s)
 	if err != nil {
 		return false
 	}
-	for i, values := range c.values {
-		for level, v := range values {
+	for i := range c.values {
+		for level, v := range c.values[i] {
 			want := v.sum / v.count
 			if got := n.table[min(i, len(n.table)-1)][level]; v.count > 0 && got != float32(want) &&
 				!(math.Abs(float64(got)-want) <= within) {
@@ -546,13 +687,41 @@ func (c candidate) gives(s Settings, within float64) bool {
 	return true
 }
 
+// fit says how near settings come to the values.
+func (c *candidate) fit(s Settings, shape []int64) (f Fit, ok bool) {
+	f = Fit{Settings: s.bordered(), Bits: true}
+	resolved, err := f.Resolve(shape)
+	if err != nil || resolved.Image.ResizeSize != s.Image.ResizeSize {
+		return f, false
+	}
+	n, err := c.normalizer(s)
+	if err != nil {
+		return f, false
+	}
+	for i := range c.values {
+		for level := range c.values[i] {
+			v, got := &c.values[i][level], n.table[min(i, len(n.table)-1)][level]
+			if v.count > 0 && (float32(v.low) != got || float32(v.high) != got) {
+				f.Bits = false
+				f.Levels = max(f.Levels, v.farthest(float64(got))/n.step())
+			}
+		}
+	}
+	return f, true
+}
+
+// bordered writes a size before the crop that is below the network's as timm does: as a part above 1.
+func (s Settings) bordered() Settings {
+	im := &s.Image
+	if to, size := im.ResizeSize, im.InputSize; im.CropMode == Center && to != [2]int{} && (to[0] < size[0] || to[1] < size[1]) {
+		im.CropPct, im.ResizeSize = shrinking(im.InputSize[0], im.ResizeSize[0]), [2]int{}
+	}
+	return s
+}
+
 // Compare makes tensors from the pictures.
 func (p *Pairs) Compare(s Settings) (f Fit, err error) {
-	f = Fit{Settings: s, Bits: true}
-	im := &f.Image
-	if to, size := im.ResizeSize, im.InputSize; im.CropMode == Center && to != [2]int{} && (to[0] < size[0] || to[1] < size[1]) {
-		im.CropPct, im.ResizeSize = shrinking(im.InputSize[0], im.ResizeSize[0]), [2]int{} // with a border
-	}
+	f = Fit{Settings: s.bordered(), Bits: true}
 	if s, err = f.Resolve(p.Shape); err != nil {
 		return f, err
 	}

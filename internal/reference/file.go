@@ -210,7 +210,8 @@ type Examples struct {
 	fixed  int // the batch size that the graph fixes, or 0
 	names  []string
 	// outputs have the elements of row r, example i, at outputs[k][r][i].
-	outputs [][][][]float64
+	outputs  [][][][]float64
+	rounding float64 // of the type in which outputs are stored, in units of their largest number
 }
 
 // Examples reads the examples as the inputs and outputs of a graph. scores names the output that "outputs" stands for.
@@ -226,9 +227,14 @@ func (f *File) Examples(m *onnxio.Model, scores string) (*Examples, error) {
 		if len(a.Shape) == 0 {
 			a.Shape = []int{1}
 		}
-		if len(v.Shape) > 0 && len(v.Shape) != len(a.Shape) {
-			return nil, fmt.Errorf("%s: array %q: shape %d, want %s as the graph's input %q has", f.Path, key, a.Shape,
-				onnxio.FormatShape(v.Shape, v.Dims), v.Name)
+		if len(v.Shape) > 0 && !fits(a.Shape, v.Shape) {
+			last := len(a.Shape) - 1
+			note := ""
+			if last > 1 && fits(slices.Insert(slices.Clone(a.Shape[:last]), 1, a.Shape[last]), v.Shape) {
+				note = ": the channels are last here, and the graph takes them first"
+			}
+			return nil, fmt.Errorf("%s: array %q: shape %d, want %s as the graph's input %q has%s", f.Path, key, a.Shape,
+				onnxio.FormatShape(v.Shape, v.Dims), v.Name, note)
 		}
 		if e.Count == 0 {
 			e.Count = a.Shape[0]
@@ -248,6 +254,9 @@ func (f *File) Examples(m *onnxio.Model, scores string) (*Examples, error) {
 		if !ok {
 			continue
 		}
+		if t := f.arrays[key].Type; t.Kind == 'f' && t.Size == 2 {
+			e.rounding = 1. / 2048 // of float16
+		}
 		rows, err := e.split(f.arrays[key])
 		if err != nil {
 			return nil, fmt.Errorf("%s: array %q: %w", f.Path, key, err)
@@ -258,6 +267,19 @@ func (f *File) Examples(m *onnxio.Model, scores string) (*Examples, error) {
 		return nil, f.missing("output", scores, "outputs", 0)
 	}
 	return e, nil
+}
+
+// fits reports whether examples have the shape of an input. Their number is free.
+func fits(have []int, want []int64) bool {
+	if len(have) != len(want) {
+		return false
+	}
+	for i, d := range want[1:] {
+		if d > 0 && int64(have[i+1]) != d {
+			return false
+		}
+	}
+	return true
 }
 
 // find returns the array of a value of the graph: by its name, or by its place. only says that the bare word stands for it.

@@ -47,7 +47,7 @@ type Runner struct {
 
 // NewRunner measures on the network m which differences float32 explains.
 func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Model) (*Runner, error) {
-	r := &Runner{Examples: e, runtime: rt, strict: least}
+	r := &Runner{Examples: e, runtime: rt, strict: max(least, e.rounding)}
 	for _, rows := range e.outputs {
 		largest := 0.0
 		for _, row := range rows {
@@ -66,6 +66,11 @@ func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Mode
 	base, err := r.run(ctx, m, some, how{})
 	if err != nil {
 		return nil, err
+	}
+	for k, rows := range base {
+		if r.scale[k] == math.SmallestNonzeroFloat32 { // the reference is zero, or not finite
+			r.scale[k] = largest(rows)
+		}
 	}
 	for _, v := range []struct {
 		how   how

@@ -104,6 +104,11 @@ func (p part) changes(s preprocess.Settings) (all []Fault) {
 				swap).Unless = Foreign
 		}
 	}
+	for i := range all {
+		if all[i].Unless == 0 { // arrays of pixels may have another order of channels than the pictures that prove the preprocessing
+			all[i].Unless = p.proof()
+		}
+	}
 	return all
 }
 

@@ -40,6 +40,7 @@ type Property int
 const (
 	Foreign Property = 1 << iota // the data is deliberately from another domain
 	Frozen                       // statistics of batch norm may be those of another data set
+	Loaded                       // the preprocessing makes the tensors of the training program from its pictures
 )
 
 // Fires reports whether something with these properties has the fault. This is the only place where a proof silences a guess.

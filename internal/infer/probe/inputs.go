@@ -134,6 +134,14 @@ func parts(s *Sample, fields []dataset.Field, p preprocess.Settings) (all []part
 	return all
 }
 
+// proof is the property that proves how the values are normalised. It tells nothing about arrays of floats.
+func (p part) proof() Property {
+	if p.prepared == decoded {
+		return Loaded
+	}
+	return 0
+}
+
 // maxColumns is the largest number of elements of a row that are compared column by column.
 const maxColumns = 256
 
@@ -253,7 +261,7 @@ func (p part) against(trained moments.Summary, how Inputs) []Fault {
 // possible reports whether a fault explains pictures that the model card normalises: without the fault, pixels lie between 0 and
 // 1. Values that are only fainter than in training look like a missing normalisation, but theirs do not.
 func (p part) possible(f Fault, s preprocess.Settings) bool {
-	if !p.picture || p.values == nil || f.Unless != 0 || s.Mean == nil && s.Std == nil {
+	if !p.picture || p.values == nil || f.Unless&Foreign != 0 || s.Mean == nil && s.Std == nil {
 		return true
 	}
 	return p.inside(f.Undo.Then(p.normalise(s, true), p.sample.Groups())) >= insideShare
@@ -398,7 +406,7 @@ func (p part) plausible(how Inputs) []Fault {
 		for _, g := range p.sample.Changed(c).Summary().Groups {
 			spread = max(spread, g.Std)
 		}
-		f.When, f.Cause = f.Unless == 0 && p.inside(c) >= insideShare && spread > 0.08, f.Cause+". "+all
+		f.When, f.Cause = f.Unless&Foreign == 0 && p.inside(c) >= insideShare && spread > 0.08, f.Cause+". "+all
 	}
 	return append(rows, Fault{Name: "no pixels", When: share <= outside, // else bright pictures
 		Cause: "values that are no pixels, or a wrong mean and standard deviation. " + all,
@@ -455,7 +463,7 @@ func (r *Report) againstLayer(ctx context.Context, s *Sample, parts []part, how 
 			continue
 		}
 		for _, f := range p.changes(how.Preprocess) {
-			if !p.possible(f, how.Preprocess) {
+			if !p.possible(f, how.Preprocess) || f.Unless&how.Holds != 0 {
 				continue
 			}
 			some.values = p.changed(s, some.Len(), *f.Undo)
@@ -475,7 +483,7 @@ func (r *Report) againstLayer(ctx context.Context, s *Sample, parts []part, how 
 			setting.Fit.With(setting.Preprocess.With("NAME"))
 	}
 	r.wrong(of, First([]Fault{found,
-		{Name: "another spread at the first layer", // the first convolution keeps a factor that all values have
+		{Name: "another spread at the first layer", Unless: of.proof(), // the first convolution keeps a factor that all values have
 			When: 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio,
 			Cause: fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s",
 				math.Exp(now.spread), all), Hint: fix},

@@ -45,7 +45,11 @@ func (r rows) all(verdict, next, code []string) study.Row {
 	against := study.Rows(r.verdict.Against, func(o compare.Objection) study.Row {
 		return study.Fields("kind", o.Kind, "text", sentences{r.words}.objection(o), "warnings", append([]string{}, o.Warnings...))
 	})
-	return study.Fields(
+	var expect study.Row
+	if r.Measured != "" {
+		expect = study.Fields("expect", r.Measured)
+	}
+	return append(expect, study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
 		"ece_binning", calibrate.ECEOptions{}.Name(), "ece_of", eceOf, "best_t_splits", calibrate.Splits,
 		"validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", r.methods,
@@ -53,7 +57,7 @@ func (r rows) all(verdict, next, code []string) study.Row {
 		"warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records,
 		"recommended", recommended, "against", against, "floor", r.constant(), "verdict", verdict,
 		"next", append([]string{}, next...), "code", append([]string{}, code...),
-	)
+	)...)
 }
 
 func (r rows) method(m *compare.Method) study.Row {
