@@ -190,7 +190,7 @@ func (r *Runner) run(ctx context.Context, m *onnxio.Model, examples []int, h how
 		for _, t := range r.inputs {
 			if t = pick(t, full); h.bits > 0 {
 				for i, v := range t.F32 {
-					t.F32[i] = float32(Round(float64(v), h.bits))
+					t.F32[i] = round32(v, h.bits)
 				}
 			}
 			inputs = append(inputs, t)
@@ -261,8 +261,8 @@ func rounded(m *onnxio.Model, bits int) (*onnxio.Model, error) {
 		switch t.ElemType {
 		case onnxio.Float:
 			for b := range slices.Chunk(data, 4) {
-				v := Round(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), bits)
-				binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
+				v := round32(math.Float32frombits(binary.LittleEndian.Uint32(b)), bits)
+				binary.LittleEndian.PutUint32(b, math.Float32bits(v))
 			}
 		case onnxio.Double:
 			for b := range slices.Chunk(data, 8) {
@@ -282,6 +282,14 @@ func Round(v float64, bits int) float64 {
 		return v
 	}
 	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, bits)), exponent-bits)
+}
+
+// round32 keeps a number that would be infinite, such as the least one of float32, which masks add to scores of attention.
+func round32(v float32, bits int) float32 {
+	if r := float32(Round(float64(v), bits)); !math.IsInf(float64(r), 0) {
+		return r
+	}
+	return v
 }
 
 // distance returns the largest difference, in units of the largest number of its output or in those of small numbers, and its output and

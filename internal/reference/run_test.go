@@ -2,6 +2,7 @@ package reference
 
 import (
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -82,5 +83,17 @@ func TestSmallNumbers(t *testing.T) {
 		if d, _, _ := r.distance(got, [][][]float64{tc.rows}); (d <= r.strict) != tc.equal {
 			t.Errorf("%s: difference %g, want equal %v", tc.what, d, tc.equal)
 		}
+	}
+}
+
+// Rounding makes no infinite number: a mask would be NaN then, and the probe would say nothing.
+func TestRound32(t *testing.T) {
+	for _, v := range []float32{math.MaxFloat32, -math.MaxFloat32, float32(math.Inf(1)), 0, -1.5} {
+		if got := round32(v, bitsProbe); got != v {
+			t.Errorf("%g becomes %g", v, got)
+		}
+	}
+	if got := round32(1+0x1p-23, bitsProbe); got != 1 {
+		t.Errorf("%v, want 1", got)
 	}
 }
