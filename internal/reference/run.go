@@ -96,16 +96,12 @@ func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Mode
 }
 
 // measureUnits finds the numbers of an output that are small beside the others, such as a target of a regression in another unit. They
-// may be wrong by far less than the largest number of the output. The noise tells those from numbers that are small by cancellation.
+// may be wrong by far less than the largest number of the output. The noise tells those from numbers that are small by cancellation. In a
+// type of 16 bits it does not: each step of the network rounds to it.
 func (r *Runner) measureUnits(k int, noise []float64) {
 	own := largestNumbers(r.outputs[k])
-	if len(own) != len(noise) || len(own) > mostUnits || r.scale[k] < mostProbability {
+	if len(own) != len(noise) || len(own) > mostUnits || r.scale[k] < mostProbability || r.isHalf() {
 		return
-	}
-	if strings.Contains(r.About.DType, "float16") || strings.Contains(r.About.DType, "half") {
-		for c := range noise {
-			noise[c] += 0x1p-24 // the least step of float16
-		}
 	}
 	for c, n := range noise {
 		unit := max(ofSmall*own[c], ofNoise*n/r.strict) / r.scale[k]
@@ -372,13 +368,16 @@ func (r *Runner) Compare(ctx context.Context, m *onnxio.Model, row, n int) (d Di
 	return d, nil
 }
 
+// isHalf reports whether the framework computed in a type of 16 bits.
+func (f *File) isHalf() bool { return strings.Contains(f.About.DType, "float16") || strings.Contains(f.About.DType, "half") }
+
 // bits returns the bits in which the framework may have computed, or 0 if it computed in float32.
 func (f *File) bits() int {
 	dtype, device := f.About.DType, f.About.Device
 	switch {
 	case strings.Contains(dtype, "bfloat16"):
 		return bitsBF16
-	case strings.Contains(dtype, "float16") || strings.Contains(dtype, "half"):
+	case f.isHalf():
 		return bitsTF32
 	case f.About.TF32 != nil && !*f.About.TF32 || strings.HasPrefix(device, "cpu"):
 		return 0
@@ -392,10 +391,7 @@ func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
 		return nil
 	}
 	r.coarse = max(r.strict, math.Ldexp(ofRounding, -r.bits()))
-	some := r.first(2)
-	if len(r.units) > 0 {
-		some = r.first(r.Count) // a small number has its own size in few examples alone
-	}
+	some := r.first(r.Count) // the bits of few examples may reach the largest numbers
 	base, err := r.run(ctx, m, some, how{})
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func TestSmallNumbers(t *testing.T) {
 		{"number that never changes", About{}, rows, few, 3, .1, true},
 		{"rounding of the others reaches it", About{}, rows, []float64{.3, .3, 1e-10, 0}, 1, 5, true},
 		{"and not that far", About{}, rows, []float64{.3, .1, 1e-10, 0}, 1, 30, false},
-		{"float16 has no such small steps", About{DType: "float16"}, rows, few, 2, 1e-6, true},
+		{"each step rounds to float16", About{DType: "float16"}, rows, few, 2, .1, true},
 		{"probabilities", About{}, [][]float64{{1, 1e-6}, {.9, 2e-6}}, []float64{1e-7, 1e-12}, 1, 1e-6, true},
 	} {
 		r := &Runner{Examples: examples(tc.about, tc.rows...), strict: least, units: map[int][]float64{}}
