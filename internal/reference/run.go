@@ -369,7 +369,9 @@ func (r *Runner) Compare(ctx context.Context, m *onnxio.Model, row, n int) (d Di
 }
 
 // isHalf reports whether the framework computed in a type of 16 bits.
-func (f *File) isHalf() bool { return strings.Contains(f.About.DType, "float16") || strings.Contains(f.About.DType, "half") }
+func (f *File) isHalf() bool {
+	return strings.Contains(f.About.DType, "float16") || strings.Contains(f.About.DType, "half")
+}
 
 // bits returns the bits in which the framework may have computed, or 0 if it computed in float32.
 func (f *File) bits() int {
