@@ -33,6 +33,7 @@ const (
 	ofBatch   = 1e-3 // more than this is no rounding where the batch size changes outputs
 	// ofRounding is for the steps of a coarse type themselves: outputs are rounded to it, too.
 	ofRounding = 2
+	ofSteps    = 2   // times both in types of 16 bits: the result of each step is rounded, not its factors alone
 	ofSmall    = 100 // times its own largest number is the unit of a number that is small beside the others of its output
 	ofNoise    = 64  // times what the variants change in such a number is always explained
 	mostUnits  = 1 << 10
@@ -392,7 +393,11 @@ func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
 	if r.coarse > 0 {
 		return nil
 	}
-	r.coarse = max(r.strict, math.Ldexp(ofRounding, -r.bits()))
+	times := 1.0
+	if r.isHalf() {
+		times = ofSteps
+	}
+	r.coarse = max(r.strict, times*math.Ldexp(ofRounding, -r.bits()))
 	some := r.first(r.Count) // the bits of few examples may reach the largest numbers
 	base, err := r.run(ctx, m, some, how{})
 	if err != nil {
@@ -403,7 +408,7 @@ func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
 		return err
 	}
 	if d, _, _ := r.distance(out, base); !math.IsInf(d, 1) {
-		r.coarse = max(r.coarse, ofCoarse*d)
+		r.coarse = max(r.coarse, times*ofCoarse*d)
 	}
 	return nil
 }
