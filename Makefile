@@ -36,15 +36,16 @@ setup: build ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_O
 demo: setup ## the main job on sample checkpoints; the results are in demo/
 	./bin/swagwrap try --sample --force -o demo
 
-# Test programs without tables for debuggers are linked sooner; go vet is run by check.
+# Test programs without tables for debuggers and symbols are linked sooner, and gold is faster than ld; go vet is run by check.
 # TESTEXEC may name a program that starts them: .ci/run does.
-LEAN = -vet=off -ldflags=-w $(TESTEXEC)
+LEAN = -vet=off -ldflags='-s -w$(if $(shell command -v ld.gold 2>/dev/null), -extldflags=-fuse-ld=gold)' $(TESTEXEC)
 
 # Go ends a package after 10 minutes. A slow or busy machine takes longer for cmd/swagwrap. A test that hangs still ends.
 PATIENCE = 60m
 
-test: setup ## all tests
-	go test $(LEAN) -timeout $(PATIENCE) ./...
+test: setup ## all tests; ONCE=1: those that race does not run
+	go test $(LEAN) -timeout $(PATIENCE) $(if $(ONCE),$$(go list ./... | grep -vxF "$$(go list $(CONCURRENT))"),./...)
+	$(if $(ONCE),go test $(LEAN) -timeout $(PATIENCE) -run '^($(call any,$(LONG) $(SHORTENED)))$$' $(CONCURRENT))
 
 # The packages that start goroutines. The detector also sees the packages that these call.
 OPEN = (
@@ -63,6 +64,13 @@ LONG = TestCheckOfSimulatedTraining TestGoldenMethods TestGoldenMixture TestDeep
 	TestFusedAverage TestSettled TestBlocksSameBits TestParameterized TestExportedMemberScoresAlike TestAdapted TestGroups \
 	TestFixedBatch TestHalf
 
+# These do less under the race detector, in go test's short mode.
+SHORTENED = TestScorerSameBits TestManySessions TestScoreCorruptPictures TestTransforms
+
+# For -run and -skip.
+SPACE = $(subst ,, )
+any = $(subst $(SPACE),|,$(strip $(1)))
+
 # OpenVINO is offered for linux/amd64. WebGPU runs on a software device here: Mesa 25 is installed if it is missing, which wants root
 # and Debian. CUDA wants an NVIDIA GPU, and PyTorch for CUDA 13 in the active Python environment.
 test-provider: setup ## tests of PROVIDER=openvino, webgpu or cuda, which is fetched
@@ -72,7 +80,7 @@ test-provider: setup ## tests of PROVIDER=openvino, webgpu or cuda, which is fet
 
 # Parquet and what it imports, net/http among it, would take a third of the time of compiling for the race detector.
 race: setup ## the concurrent packages under the race detector
-	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) | tr ' ' '|'))$$" $(CONCURRENT)
+	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip '^($(call any,$(LONG)))$$' $(CONCURRENT)
 
 # The packages whose tests try something more often at night: those that call reliability.Figure.
 FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/tokenizer ./internal/ort ./internal/infer ./internal/infer/batchnorm ./internal/infer/probe ./internal/infer/rounding ./internal/infer/store ./internal/moments ./internal/statedict ./internal/predictions ./internal/ensemble ./internal/guarantee \

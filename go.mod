@@ -3,6 +3,7 @@ module github.com/swagwrap/swagwrap
 go 1.26.0
 
 require (
+	github.com/goccy/go-yaml v1.19.2
 	github.com/google/go-cmp v0.7.0
 	github.com/maruel/natural v1.3.0
 	github.com/parquet-go/parquet-go v0.32.0

@@ -17,7 +17,7 @@ JAX="flax==0.12.8 jax==0.10.2 keras==3.15.1 numpy==2.4.6 optax==0.2.8 orbax-chec
 SCORES="numpy==2.4.6 properscoring==0.1 scikit-learn==1.9.1 scipy==1.17.1 scoringrules==0.10.0 xskillscore==0.0.29"
 TORCH="torch==2.15.0 accelerate==1.15.0 asdl==0.1.5 backpack-for-pytorch==1.7.1 curvlinops-for-pytorch==3.0.1 diffusers==0.42.1"
 TORCH="$TORCH laplace-torch==0.3 monai==1.6.1 numpy==2.4.6 peft==0.21.2 scikit-learn==1.9.1 timm==1.0.31 torchmetrics==1.9.0"
-TORCH="$TORCH torchvision==0.29.2 transformers==5.24.0"
+TORCH="$TORCH torchensemble==0.2.0 torchvision==0.29.2 transformers==5.24.0"
 TREES="catboost==1.2.10 lightgbm==4.7.0 numpy==2.4.6 onnx==1.23.2 onnxmltools==1.16.0 onnxruntime==1.32.0 pandas==3.1.1"
 TREES="$TREES skl2onnx==1.20.0 xgboost-cpu==3.2.0"
 

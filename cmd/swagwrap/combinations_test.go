@@ -54,7 +54,7 @@ func TestCombinations(t *testing.T) {
 	if missing := newDrawer(0).missing(); missing != nil {
 		t.Fatalf("flags without values in the table flagValues: %q", missing)
 	}
-	n := reliability.Figure(200, 20_000)
+	n := reliability.Figure(100, 20_000)
 	if *manyFlag > 0 {
 		n = *manyFlag
 	}

@@ -57,11 +57,11 @@ type inspectOptions struct {
 
 // inspect prints without a check for failed writes, because [console.Stdout] remembers the first one.
 func (o *inspectOptions) inspect(ctx context.Context) error {
-	template := o.source.Template != ""
-	if done, err := describe.Files(ctx, o.Env, describe.Options{JSON: o.json, Template: template}, o.files); done || err != nil {
+	graph := open.Graph(o.source.Template)
+	if done, err := describe.Files(ctx, o.Env, describe.Options{JSON: o.json, Template: graph}, o.files); done || err != nil {
 		return err
 	}
-	paths, err := o.Models(o.files, template)
+	paths, err := o.Models(o.files, graph)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (o *inspectOptions) inspect(ctx context.Context) error {
 		return console.BadInput(errors.New(d.Verdict), d.Hints...)
 	}
 	fit := []string{"swagwrap", "fit", "-o", "posterior.safetensors"}
-	if template {
+	if graph != "" {
 		fit = append(fit, "--template", o.source.Template)
 	}
 	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, setting.Task.String()) }) {

@@ -29,7 +29,7 @@ const mutantTime = 5 * time.Second
 // command ends with exit code 0, or 65 and one error, and an output is there if and only if it is 0. A crash in C++
 // ends a process, so mutants run in others: the worker, this program again, says how far it is.
 func TestMutants(t *testing.T) {
-	n := reliability.Figure(200, 200_000)
+	n := reliability.Figure(100, 200_000)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ var (
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
 	runs    = append(slices.Clone(numbers), "internal/report", "internal/report/plot", "internal/report/text")
 	tables  = append(slices.Clone(runs), "internal/study")
-	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/averages", "internal/progress", "internal/reference", "internal/printed", "internal/study/diagnosis", "internal/study/summary", "internal/open")
+	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/averages", "internal/progress", "internal/programs", "internal/reference", "internal/printed", "internal/study/diagnosis", "internal/study/summary", "internal/open")
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -129,6 +129,7 @@ var rules = map[string]rule{
 	"internal/study/settling":       {own: tables},
 	"internal/study/summary":        {own: tables},
 	"internal/kind":                 {own: append(slices.Clone(tables), "internal/study/summary")},
+	"internal/programs":             {own: append(slices.Clone(tables), "internal/study/summary", "internal/kind", "internal/averages", "internal/progress")},
 	"internal/open":                 {own: opened},
 	"internal/study/ood":            {own: tables},
 	"internal/study/sweep":          {own: tables},

@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	aClaim  = regexp.MustCompile(`^\| ([0-9]+) \|`)
-	aTest   = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
-	inTests = regexp.MustCompile("((?:`(?:Test|Fuzz)[A-Za-z0-9_]+`(?:, | and )?)+) in ([a-z/]+)")
+	aClaim     = regexp.MustCompile(`^\| ([0-9]+) \|`)
+	aTest      = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9_]+)`")
+	aShortMode = regexp.MustCompile(`\btesting\.Short\(\)`)
+	inTests    = regexp.MustCompile("((?:`(?:Test|Fuzz)[A-Za-z0-9_]+`(?:, | and )?)+) in ([a-z/]+)")
 )
 
 // Each guarantee of docs/reliability.md has tests in fixtures/reliability/README.md. They must exist, and run as often as it says.
@@ -67,7 +68,8 @@ func TestReliability(t *testing.T) {
 }
 
 // The Makefile names tests and packages. Each test that the race detector leaves out must exist, and each package whose
-// tests call reliability.Figure must run every night.
+// tests call reliability.Figure must run every night. In CI, a test of a concurrent package that does less under the race detector
+// runs without it too.
 func TestMakefile(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
@@ -97,9 +99,16 @@ func TestMakefile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(value("LONG"), -1) {
+	names := func(of string) []string { return regexp.MustCompile(`Test\w+`).FindAllString(value(of), -1) }
+	for _, name := range slices.Concat(names("LONG"), names("SHORTENED")) {
 		if !strings.Contains(tests.String(), "func "+name+"(") {
-			t.Errorf("LONG names %s, which is no test", name)
+			t.Errorf("the Makefile names %s, which is no test", name)
+		}
+	}
+	for function := range strings.SplitSeq(tests.String(), "\nfunc ") {
+		name, body, _ := strings.Cut(function, "(")
+		if aShortMode.MatchString(body) && !slices.Contains(names("SHORTENED"), name) {
+			t.Errorf("%s does less in short mode, and is not in SHORTENED: CI would never run it whole", name)
 		}
 	}
 }

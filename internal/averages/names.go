@@ -10,10 +10,9 @@ import (
 // words are what programs call averages of weights. ESPnet writes ave, fairseq and WeNet avg, NeMo EMA, torch.optim.swa_utils SWA.
 var words = []string{"ave", "avg", "average", "averaged", "ema", "swa"}
 
-// Word returns the word of a name that says average, as the name has it, or "". Letters that change from small to capital, digits and
-// other characters end a word.
+// Word returns the word of a name that says average, as the name has it, or "".
 func Word(name string) string {
-	for _, w := range split(name) {
+	for _, w := range Words(name) {
 		if slices.Contains(words, strings.ToLower(w)) {
 			return w
 		}
@@ -21,7 +20,8 @@ func Word(name string) string {
 	return ""
 }
 
-func split(name string) (out []string) {
+// Words returns the words of a name. Letters that change from small to capital, digits and other characters end a word.
+func Words(name string) (out []string) {
 	var word []rune
 	end := func() {
 		if len(word) > 0 {

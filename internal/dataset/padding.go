@@ -27,12 +27,12 @@ func findPadding(fields []Field, opts Options) *padding {
 	for i, f := range fields {
 		value, padded := opts.Pad[f.Name]
 		switch {
-		case padded && given(f) == "mask":
+		case padded && Given(f.Name) == "mask":
 			p.masks = append(p.masks, filling{i, value})
-		case padded && given(f) == "":
+		case padded && Given(f.Name) == "":
 			p.pads = append(p.pads, filling{i, value})
 		case !padded && f.isTokenMask() && slices.ContainsFunc(fields, func(o Field) bool {
-			return given(o) == "" && o.Ints() && slices.Equal(o.Shape, f.Shape)
+			return Given(o.Name) == "" && o.Ints() && slices.Equal(o.Shape, f.Shape)
 		}):
 			p.masks = append(p.masks, filling{i, 0})
 		}

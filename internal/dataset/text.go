@@ -224,7 +224,7 @@ func (d *texts) inputs(fields []Field) error {
 		if len(f.Shape) != 1 {
 			return fmt.Errorf("input %q takes examples of shape %d, want tokens in one row", f.Name, f.Shape)
 		}
-		if given(f) == "" {
+		if Given(f.Name) == "" {
 			if d.tokens >= 0 {
 				return fmt.Errorf("both %q and %q could take the tokens: only inputs named mask, position or type take something else",
 					fields[d.tokens].Name, f.Name)
@@ -248,7 +248,7 @@ func (d *texts) inputs(fields []Field) error {
 func (d *texts) context(fields []Field) error {
 	s, most := &d.settings, d.settings.Context
 	for _, f := range fields {
-		if n := int(f.Rows); given(f) == "position" && n > 0 && (most == 0 || n < most) {
+		if n := int(f.Rows); Given(f.Name) == "position" && n > 0 && (most == 0 || n < most) {
 			most = n
 		}
 	}
@@ -265,10 +265,10 @@ func (d *texts) context(fields []Field) error {
 	return nil
 }
 
-// given returns what an input takes besides tokens: "mask", "position" or "type", as Hugging Face names them, or "".
-func given(f Field) string {
+// Given returns what an input of a name takes besides tokens: "mask", "position" or "type", as Hugging Face names them, or "".
+func Given(name string) string {
 	for _, what := range []string{"mask", "position", "type"} {
-		if strings.Contains(strings.ToLower(f.Name), what) {
+		if strings.Contains(strings.ToLower(name), what) {
 			return what
 		}
 	}
@@ -335,7 +335,7 @@ func (d *texts) Read(dst Values, i int) error {
 		own, dst = dst.Cut(f.Size())
 		for p := range s.N {
 			v := int64(0)
-			switch given(f) {
+			switch Given(f.Name) {
 			case "":
 				v = int64(d.IDs[s.First+p])
 			case "mask":

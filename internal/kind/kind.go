@@ -114,8 +114,10 @@ func Detect(path string) Kind {
 		return Predictions
 	}
 	data, err := listing.KindOf(path)
+	// a name such as checkpoint.pth.tar is no tar file
+	named := data == listing.KindArray || data == listing.KindTar && (len(head) < 262 || string(head[257:262]) != "ustar")
 	switch {
-	case err == nil && (data != listing.KindArray || !statefile.Is(path)), isNPZ(head):
+	case err == nil && (!named || !statefile.Is(path)), isNPZ(head):
 		return Data
 	case statefile.Is(path):
 		return Checkpoint

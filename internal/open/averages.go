@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/averages"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -170,19 +171,36 @@ func (s *FitInputs) leave(at int) {
 	s.models, s.Checkpoints = slices.Delete(s.models, at, at+1), slices.Delete(s.Checkpoints, at, at+1)
 }
 
-// leaveCopies removes checkpoints with the same weights as others, if their names say average and those of the others do not. A moving
-// average begins as a copy of the first checkpoint.
+// leaveCopies removes checkpoints with the same weights as others. Of two the one stays whose name says neither average nor copy, or else
+// the first: a moving average begins as a copy of the first checkpoint, and programs save the last and the best one again. A file that
+// is given twice stays, which is an error.
 func (s *FitInputs) leaveCopies(of []checkpoints.Pair) bool {
 	words := s.averageWords()
+	doubt := func(at int) int {
+		switch path := s.models[at].Path; {
+		case words[at] != "":
+			return 2
+		case programs.IsCopy(path):
+			return 1
+		}
+		return 0
+	}
 	var copies []int
 	for _, pair := range of {
-		for _, p := range []checkpoints.Pair{pair, {pair[1], pair[0]}} {
-			if p[1] >= s.first() && words[p[0]] == "" && words[p[1]] != "" && !slices.Contains(copies, p[1]) {
-				s.Logf("left out, since it has the same weights as %s, and the word %q in its name says that it is an average: %s",
-					s.models[p[0]].Path, words[p[1]], s.models[p[1]].Path)
-				copies = append(copies, p[1])
-			}
+		keep, out := min(pair[0], pair[1]), max(pair[0], pair[1])
+		if doubt(keep) > doubt(out) && keep >= s.first() {
+			keep, out = out, keep
 		}
+		a, b := s.models[keep].Path, s.models[out].Path
+		if out < s.first() || a == b || slices.Contains(copies, out) || checkpoints.SharedData(s.models[keep], s.models[out]) {
+			continue
+		}
+		why := ""
+		if words[out] != "" && words[keep] == "" {
+			why = fmt.Sprintf(", and the word %q in its name says that it is an average", words[out])
+		}
+		s.Logf("left out, since it has the same weights as %s%s: %s", a, why, b)
+		copies = append(copies, out)
 	}
 	slices.Sort(copies)
 	for _, at := range slices.Backward(copies) {
@@ -269,8 +287,11 @@ func (s *FitInputs) findAverages(set *checkpoints.Set, first int) (found []avera
 		}
 	}
 	for _, i := range s.smoother(values, first) {
+		const shorter = "it is of the same moment as another file, and its weights move in shorter steps"
 		if why[i].why == "" {
-			why[i] = average{at: i, why: "it is of the same moment as another file, and its weights move in shorter steps"}
+			why[i] = average{at: i, why: shorter}
+		} else if !why[i].proven {
+			why[i] = average{at: i, why: why[i].why + ", " + shorter, proven: true}
 		}
 	}
 	return slices.DeleteFunc(why[first:], func(a average) bool { return a.why == "" }), nil
@@ -494,9 +515,6 @@ func networkUnder(path, key string) (string, error) {
 	return averageKey(sd.NetworkKeys(), "", key), nil
 }
 
-// averageKeys matches the keys under which programs keep averages of weights.
-var averageKeys = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
-
 // stateDicts returns the keys of the networks in a PyTorch file. marked is the key that the file itself calls an average, or "".
 func stateDicts(path string) (keys []string, marked string) {
 	f, err := statefile.Open(path)
@@ -524,7 +542,7 @@ func stateDicts(path string) (keys []string, marked string) {
 func averageKey(keys []string, marked, ofCheckpoints string) string {
 	matching := func(part func(key string) string) (found []string) {
 		for _, key := range keys {
-			if averageKeys.MatchString(part(key)) {
+			if programs.AverageWords.MatchString(part(key)) {
 				found = append(found, key)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -55,6 +56,7 @@ type FitInputs struct {
 	previous *infer.Network // the posterior to extend, or nil
 	source   *Source
 	moments  map[string]string // of training, as the checkpoints store them, by path
+	near     *programs.Run     // what lies near the checkpoints
 	// reference has what the training framework computed, or is nil. proof says what its pictures prove, or is empty.
 	reference *reference.File
 	proof     string
@@ -77,7 +79,8 @@ func (s *FitInputs) Close() {
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others.
 func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *swag.FitOptions) (*FitInputs, error) {
-	s, done := &FitInputs{Opener: a, options: o, moments: of.moments}, false
+	o.Source = of.Source
+	s, done := &FitInputs{Opener: a, options: o, moments: of.moments, near: of.near}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes
 			s.Close()
@@ -225,6 +228,9 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err := s.pixelUnits(&card, g); err != nil {
 		return card, err
 	}
+	if s.previous == nil {
+		s.readNearby(&card, g)
+	}
 	if card.Targets != nil { // a regression
 		if err := s.options.Card.checkHead(before, g.Layout().Count); err != nil {
 			return card, err
@@ -296,6 +302,42 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 		return err
 	}
 	return nil
+}
+
+// readNearby gives the model card what files near the checkpoints say: names of classes, and what fills up short texts.
+func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph) {
+	if names, from := classesNear(s.near); card.ClassNames == nil && names != nil && card.Targets == nil && g.Layout().Count == len(names) {
+		card.ClassNames = names
+		s.Logf("names of classes: %s", from)
+	}
+	token, from, ok := s.near.Pad()
+	if !ok || card.Pad != nil {
+		return
+	}
+	pad := map[string]float64{}
+	for _, f := range g.Fields() {
+		switch role := dataset.Given(f.Name); {
+		case !f.Ints() || len(f.Shape) == 0 || role == "position":
+		case role == "":
+			pad[f.Name] = float64(token)
+		default:
+			pad[f.Name] = 0
+		}
+	}
+	if len(pad) > 0 {
+		card.Pad = pad
+		s.Logf("short lists of tokens are filled up with pad_token_id %d of %s, and masks with 0", token, from)
+	}
+}
+
+// classesNear returns the names of classes that files near checkpoints say, and where.
+func classesNear(near *programs.Run) (names []string, from string) {
+	if path := near.Find("config.json"); path != "" {
+		if names = listing.ClassNamesOf(path); names != nil {
+			return names, path
+		}
+	}
+	return near.Classes()
 }
 
 // findNames gives the model card the names that other files have: of classes in a configuration with the preprocessing, and

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -56,9 +57,14 @@ func (f *Found) found(reason string, of *string, value string) {
 // the preprocessing. What it cannot find or read is left to the commands, whose errors say what to do.
 func Find(g FindOptions) *Found {
 	f := &Found{}
+	r, err := find(g.Checkpoints, g.Template)
+	if err != nil {
+		r = &run{} // fit tells
+	}
+	defer r.close()
 	folders := around(append(slices.Clone(g.Checkpoints), g.Template))
 	if g.Template == "" {
-		if g.Template = template(g, folders); g.Template != "" {
+		if g.Template = r.template(SourceOptions{Unused: g.Unused}, graphsIn(folders, r.graphs)); g.Template != "" {
 			f.found("the exported graph: "+g.Template, &f.Template, g.Template)
 		}
 	}
@@ -75,7 +81,7 @@ func Find(g FindOptions) *Found {
 	if g.Card != "" {
 		return f // it says the rest
 	}
-	m := graph(g)
+	m := graph(g, r.paths)
 	if m == nil {
 		return f
 	}
@@ -94,11 +100,17 @@ func Find(g FindOptions) *Found {
 		known = classFolders(path)
 		f.found(fmt.Sprintf("%d classes: the folders in %s", known, path), &f.ClassNames, path)
 	}
-	if g.Task == "" && g.ClassNames == "" {
+	of := &Ordered{Paths: r.paths, Source: SourceOptions{Template: g.Template}, opened: r.opened}
+	near := of.nearby(g.Checkpoints)
+	names, _ := classesNear(near)
+	if known == 0 && network.Layout().Count == len(names) {
+		known = len(names) // fit reads them
+	}
+	if g.Task == "" && g.ClassNames == "" && !(known > 1 && known == len(names)) {
 		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() && !proved(folders, m, network) {
-		f.preprocessing(g, network, folders)
+		f.preprocessing(g, network, folders, near)
 	}
 	return f
 }
@@ -135,20 +147,29 @@ func first(folders []string, names ...string) string {
 	return ""
 }
 
-// template returns the exported graph for PyTorch's checkpoints. It returns "" if the checkpoints are ONNX files, or if
-// there is no graph in the folders. Of several graphs it takes the first that fits the checkpoints.
-func template(g FindOptions, folders []string) string {
-	paths := files(g.Checkpoints, true)
-	if !slices.ContainsFunc(paths, statefile.Is) {
-		return ""
-	}
-	var graphs []string
+// graphsIn returns the graphs in the folders, and then those of the run.
+func graphsIn(folders, of []string) (graphs []string) {
 	for _, dir := range folders {
 		all, _ := filepath.Glob(filepath.Join(dir, "*.onnx")) // the pattern is valid
 		graphs = append(graphs, slices.DeleteFunc(all, kind.Exported)...)
 	}
+	return append(graphs, slices.DeleteFunc(slices.Clone(of), func(path string) bool { return slices.Contains(graphs, path) })...)
+}
+
+// template returns the exported graph for PyTorch's checkpoints. It returns "" if the checkpoints are ONNX files, or if
+// there is no graph. Of several graphs it takes the first that fits the checkpoints.
+func (r *run) template(o SourceOptions, graphs []string) string {
+	if !slices.ContainsFunc(r.paths, statefile.Is) {
+		return ""
+	}
 	if len(graphs) < 2 {
 		return strings.Join(graphs, "")
+	}
+	of := &Ordered{Paths: r.paths, opened: map[string]*statefile.File{}}
+	defer of.Close()
+	_, key := of.keys()
+	if o.StateDict.Set {
+		key = o.StateDict.Value
 	}
 	for _, path := range graphs {
 		m, err := onnxio.Open(path)
@@ -156,8 +177,8 @@ func template(g FindOptions, folders []string) string {
 			continue
 		}
 		t := checkpoints.NewTemplate(m, nil)
-		t.Unused = g.Unused
-		models, err := checkpoints.Open(paths, t)
+		t.Unused, t.StateDict, t.Others = o.Unused, key, r.others
+		models, err := checkpoints.Open(r.paths, t)
 		CloseModels(models)
 		m.Close()
 		if err == nil {
@@ -167,22 +188,10 @@ func template(g FindOptions, folders []string) string {
 	return graphs[0]
 }
 
-// files returns the arguments, and replaces each folder by its checkpoints. Unreadable folders are left out.
-func files(args []string, template bool) (paths []string) {
-	for _, arg := range args {
-		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-			paths = append(paths, arg)
-		} else if found, _, err := inFolder(arg, template, nil); err == nil {
-			paths = append(paths, found...)
-		}
-	}
-	return paths
-}
-
 // graph opens the template, or the last checkpoint. It returns nil if that fails.
-func graph(g FindOptions) *onnxio.Model {
+func graph(g FindOptions, paths []string) *onnxio.Model {
 	path := g.Template
-	if paths := files(g.Checkpoints, false); path == "" && len(paths) > 0 {
+	if path == "" && len(paths) > 0 {
 		path = paths[len(paths)-1]
 	}
 	m, err := onnxio.Open(path)
@@ -261,7 +270,7 @@ func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
 }
 
 // preprocessing finds the preprocessing of pictures in a configuration, or in what the network saw in training.
-func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string) {
+func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string, near *programs.Run) {
 	opts := dataset.Options{
 		Shape:      network.Input.Shape[1:],
 		Fields:     network.Fields(),
@@ -272,9 +281,16 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 		return // nothing is preprocessed
 	}
 	for _, name := range []string{"preprocessor_config.json", "config.json"} {
-		path := first(folders, name)
-		if _, err := preprocess.ReadFile(path); path != "" && err == nil {
-			f.found("the preprocessing: "+path, &f.Preprocess, path)
+		for _, path := range []string{first(folders, name), near.Find(name)} {
+			if _, err := preprocess.ReadFile(path); path != "" && err == nil {
+				f.found("the preprocessing: "+path, &f.Preprocess, path)
+				return
+			}
+		}
+	}
+	if words, from := near.Preprocess(); words != "" {
+		if _, err := (preprocess.Settings{}).With(words); err == nil {
+			f.found(fmt.Sprintf("the preprocessing %q: %s of %s", words, from, near.Program.Name), &f.Preprocess, words)
 			return
 		}
 	}

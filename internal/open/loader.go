@@ -185,8 +185,8 @@ func (l *loader) confirm(given, found preprocess.Settings, spec string) (preproc
 	if f, err := l.Compare(completed[len(completed)-1]); err == nil {
 		differs = fmt.Sprintf(" (differences up to %.3g of 255 levels)", f.Levels)
 	}
-	return given, fmt.Errorf("the preprocessing %q does not make its tensors from its pictures%s, and %q does", completed[0].Words(), differs,
-		l.fits[0].Words())
+	return given, fmt.Errorf("the preprocessing %q does not make its tensors from its pictures%s, and %q does", completed[0].Words(),
+		differs, l.fits[0].Words())
 }
 
 // names holds the names of classes against those of the reference file.
@@ -202,8 +202,9 @@ func (h *heldCard) names() error {
 	at := names.Places(have)
 	for i, name := range card.ClassNames {
 		if k, ok := at[names.Key(name)]; ok && k != i {
-			return BadInput(fmt.Errorf("%s: class %d is %q in training, and here it is %q: the same names in another order", h.reference.Path, i,
-				nameAt(have, i), name), "leave out "+setting.ClassNames.String()+": the names in "+filepath.Base(h.reference.Path)+" are taken",
+			return BadInput(fmt.Errorf("%s: class %d is %q in training, and here it is %q: the same names in another order",
+				h.reference.Path, i, nameAt(have, i), name),
+				"leave out "+setting.ClassNames.String()+": the names in "+filepath.Base(h.reference.Path)+" are taken",
 				setting.Parity.With("off")+" goes on without this comparison")
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,20 +11,25 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // Ordered are the checkpoints of a fit in training order.
 type Ordered struct {
 	Paths  []string
-	Others []string // further checkpoints in their folders
+	Others []string      // further checkpoints in their folders
+	Source SourceOptions // the template and the key, also if they were found
 	// opened are the files that were opened for the order, by path. [Opener.OpenFit] takes them, so that no file is opened
 	// twice.
 	opened  map[string]*statefile.File
 	moments map[string]string // the stored steps or epochs, by path, if they differ
 	named   bool              // the order is that of the names
+	near    *programs.Run     // what lies near them
 }
 
 // Close closes the files that no fit took.
@@ -35,165 +39,150 @@ func (o *Ordered) Close() {
 	}
 }
 
-// Models returns the arguments, and replaces each folder by its checkpoints, in the order of training. These are ONNX files.
-// They are PyTorch files with a template, or if there are no ONNX files. Hidden files, and subfolders that are not
-// checkpoints, are left out.
-func (a *Opener) Models(args []string, template bool) ([]string, error) {
-	var paths []string
+// Models returns the arguments, and replaces each folder by its checkpoints, in the order of training. graph is the exported graph that
+// PyTorch's checkpoints are read against, or "".
+func (a *Opener) Models(args []string, graph string) ([]string, error) {
+	r, err := find(args, graph)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	for _, note := range r.notes {
+		a.Logf("%s", note)
+	}
+	return r.paths, nil
+}
+
+// A run is what the arguments of a command hold.
+type run struct {
+	paths  []string // the checkpoints
+	notes  []string // what was left out
+	others []string // further files with weights
+	graphs []string // in the folders among the arguments
+	opened map[string]*statefile.File
+}
+
+func (r *run) close() {
+	for _, f := range r.opened {
+		f.Close()
+	}
+}
+
+// find returns the checkpoints of the arguments. Folders are searched.
+func find(args []string, graph string) (r *run, err error) {
+	r = &run{opened: map[string]*statefile.File{}}
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-			paths = append(paths, arg) // opening the path reports the error
-			continue
-		}
-		found, over, err := inFolder(arg, template, nil)
-		if err != nil {
+			r.paths = append(r.paths, arg) // opening the path reports the error
+		} else if err := r.search(arg, graph); err != nil {
+			r.close()
 			return nil, err
 		}
-		if len(over) > 0 {
-			a.Logf("%s: passed over, since others have a number in their names and these have none: %s", arg, strings.Join(over, ", "))
-		}
-		paths = append(paths, found...)
 	}
-	return paths, nil
+	return r, nil
 }
 
-// besides are prefixes of the files that trainers save together with a checkpoint's weights.
-var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "scaler", "random_states"}
-
-// inFolder returns the checkpoints in a folder, and the similar files that were left out. A trainer's folder holds
-// checkpoints as subfolders. It may also hold the weights of the last one directly. It does not look into known files, which the
-// command opens anyway.
-func inFolder(dir string, template bool, known []string) (found, over []string, err error) {
-	entries, err := os.ReadDir(dir)
+// search adds the set of checkpoints in a folder.
+func (r *run) search(dir, graph string) error {
+	folder, err := programs.List(dir, nil)
 	if err != nil {
-		return nil, nil, BadInput(err)
+		return BadInput(err)
 	}
-	var onnx, files, folders []string
-	for _, e := range entries {
-		name := e.Name()
-		path := filepath.Join(dir, name)
-		suffix := strings.ToLower(filepath.Ext(name))
-		switch {
-		case name[0] == '.':
-		case e.IsDir():
-			if statefile.IsFolder(path) {
-				folders = append(folders, path)
-			}
-		case suffix == ".onnx" && !slices.Contains(known, path) && kind.Exported(path): // made of checkpoints
-		case suffix == ".onnx":
-			onnx = append(onnx, path)
-		case slices.ContainsFunc(besides, func(s string) bool {
-			return strings.HasPrefix(name, s)
-		}) || !slices.Contains(known, path) && kind.IsTensors(path):
-		case statefile.Named(name):
-			files = append(files, path)
+	defer folder.Close()
+	chosen, err := folder.Choose(fits(append(folder.Graphs, graph)))
+	if several := (*programs.SeveralError)(nil); errors.As(err, &several) {
+		return askSets(several)
+	}
+	if err != nil {
+		return BadInput(err)
+	}
+	if len(chosen.Paths) == 0 {
+		return noCheckpoints(folder)
+	}
+	r.notes = append(r.notes, folder.Notes(chosen)...)
+	r.paths, r.graphs = append(r.paths, chosen.Paths...), append(r.graphs, folder.Graphs...)
+	for _, path := range folder.States {
+		if !slices.Contains(chosen.Paths, path) && !slices.Contains(chosen.Empty, path) {
+			r.others = append(r.others, path)
 		}
 	}
-	switch {
-	case len(folders) > 0:
-		files = folders
-	case statefile.IsFolder(dir):
-		files = []string{dir}
-	}
-	var deeper []string
-	if len(files) == 0 && len(onnx) < 2 {
-		deeper = deeperFolders(dir)
-	}
-	found = onnx
-	if len(onnx) == 0 || template && len(files) > 0 || len(onnx) == 1 && len(files) > 1 { // one graph is what they are read against
-		found, over = numbered(files)
-	}
-	if len(deeper) > 0 {
-		found = nil // the one graph is what the checkpoints in the subfolders are read against
-	}
-	if len(found) == 0 {
-		var refused *statefile.Error
-		if _, err := statefile.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
-			return nil, nil, BadInput(err)
-		}
-		if f, ok := kind.ForeignOf(dir); ok {
-			return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints that can be read: it has %s", dir, f.Name), f.Export)
-		}
-		hint := "its subfolders are not searched: name the files, or the folder that holds them"
-		if len(deeper) > 0 {
-			hint = "its subfolders are not searched. Checkpoints are in: " + strings.Join(deeper, ", ")
-		}
-		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), hint)
-	}
-	return progress.Sort(found).Paths, over, nil
+	maps.Copy(r.opened, folder.Take())
+	return nil
 }
 
-// deeperFolders returns the folders below dir that hold several PyTorch checkpoints, as engines leave them. It looks a few levels
-// down, and at a limited number of names.
-func deeperFolders(dir string) (folders []string) {
-	const levels, names, most = 4, 5000, 3
-	seen := 0
-	held := map[string]int{}
-	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		below, _ := filepath.Rel(dir, path)
-		seen++
-		switch {
-		case err != nil || seen > names:
-			return fs.SkipAll
-		case path == dir:
-		case e.Name()[0] == '.', e.IsDir() && strings.Count(below, string(filepath.Separator)) >= levels:
-			if e.IsDir() {
-				return fs.SkipDir
-			}
-		case e.IsDir() && statefile.IsFolder(path):
-			held[filepath.Dir(path)]++
-			return fs.SkipDir
-		case !e.IsDir() && filepath.Dir(path) != dir && statefile.Named(path) &&
-			!slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(e.Name(), s) }) && statefile.Is(path):
-			held[filepath.Dir(path)]++
-		}
+// fits returns whether a file may fill one of the graphs, or nil if there is none.
+func fits(graphs []string) func(*statefile.File) bool {
+	if graphs = slices.DeleteFunc(slices.Clone(graphs), func(path string) bool { return path == "" }); len(graphs) == 0 {
 		return nil
-	})
-	for folder, n := range held {
-		if n > 1 && folder != filepath.Clean(dir) {
-			folders = append(folders, folder)
-		}
 	}
-	slices.Sort(folders)
-	return folders[:min(len(folders), most)]
+	return func(f *statefile.File) bool {
+		return slices.ContainsFunc(graphs, func(path string) bool {
+			m, err := onnxio.Peek(path)
+			if err != nil {
+				return true // reading it reports the error
+			}
+			defer m.Close()
+			return checkpoints.NewTemplate(m, nil).Fits(f)
+		})
+	}
 }
 
-// numbered splits the files by whether the distinguishing part of their names contains a number. It does so only if
-// several have one. Training scripts save the last or best checkpoint a second time under a name without a number.
-func numbered(paths []string) (with, without []string) {
-	names := make([]string, len(paths))
-	for i, path := range paths {
-		names[i] = filepath.Base(path)
-	}
-	prefix, suffix := common(names)
-	for i, path := range paths {
-		if strings.ContainsAny(names[i][len(prefix):len(names[i])-len(suffix)], "0123456789") {
-			with = append(with, path)
-		} else {
-			without = append(without, names[i])
+// askSets asks which set of checkpoints is meant.
+func askSets(e *programs.SeveralError) error {
+	const most = 6
+	var hints []string
+	for _, s := range e.Sets[:min(len(e.Sets), most)] {
+		hint := fmt.Sprintf("%s: 1 file", s.Paths[0])
+		if n := len(s.Paths); n > 1 {
+			hint = fmt.Sprintf("%s: %d checkpoints, %s to %s", s.Place, n, filepath.Base(s.Paths[0]), filepath.Base(s.Paths[n-1]))
 		}
+		hints = append(hints, hint)
 	}
-	if len(with) < 2 {
-		return paths, nil
+	if more := len(e.Sets) - most; more > 0 {
+		hints = append(hints, fmt.Sprintf("and %d more", more))
 	}
-	return with, without
+	hints = append(hints, "give the one folder, or its files. Checkpoints of different runs or networks have no average")
+	return Usagef(strings.Join(hints, "\n"), "%s", e)
+}
+
+// noCheckpoints returns the error for a folder without checkpoints.
+func noCheckpoints(folder *programs.Folder) error {
+	dir := folder.Dir
+	var refused *statefile.Error
+	if _, err := statefile.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
+		return BadInput(err)
+	}
+	if f, ok := kind.ForeignOf(dir); ok {
+		return BadInput(fmt.Errorf("%s: a folder without checkpoints that can be read: it has %s", dir, f.Name), f.Export)
+	}
+	return BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "it and the folders below have "+folder.String()+
+		". Name the files, or the folder that holds them")
 }
 
 // CheckpointOrder returns the checkpoints of a fit. The caller closes them after the fit.
 func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
-	given, err := a.Models(o.Checkpoints, o.Source.Template != "")
+	r, err := find(o.Checkpoints, Graph(o.Source.Template))
 	if err != nil {
 		return nil, err
 	}
+	for _, note := range r.notes {
+		a.Logf("%s", note)
+	}
+	given := r.paths
 	named := progress.Sort(given)
 	asGiven := slices.Equal(given, named.Paths)
-	of := &Ordered{Paths: named.Paths, opened: map[string]*statefile.File{}, moments: map[string]string{}}
+	of := &Ordered{Paths: named.Paths, Source: o.Source, opened: r.opened, moments: map[string]string{}}
+	if o.Source.Template == "" && o.Extend == "" {
+		if of.Source.Template = r.template(o.Source, r.graphs); of.Source.Template != "" {
+			a.Logf("the checkpoints are read against the exported graph %s (%s)", of.Source.Template, setting.Template)
+		}
+	}
 	if o.AsGiven {
 		of.Paths = given
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, by := of.byProgress(o.Source.Template != "" || o.Extend != ""); by != "" {
+	} else if stored, by := of.byProgress(of.Source.Template != "" || o.Extend != ""); by != "" {
 		if !slices.Equal(stored, of.Paths) {
 			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names "+
 				"(%s takes them as given)", by, setting.Order.With("given"))
@@ -202,8 +191,95 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	} else if of.named = true; named.By == "" && named.Doubt == "" && !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
-	of.Others = inTheirFolders(Graph(o.Source.Template), of.Paths)
+	if of.Others = inTheirFolders(Graph(of.Source.Template), of.Paths); of.Source.Template != "" {
+		of.Others = append(of.Others, r.others...)
+	}
+	if err := of.chooseKey(a, o.Extend != ""); err != nil {
+		of.Close()
+		return nil, err
+	}
+	of.near = of.nearby(o.Checkpoints)
+	if measured := of.near.Measured(); measured != "" {
+		a.Logf("%s", measured)
+	}
 	return of, nil
+}
+
+// nearby returns what lies near the checkpoints that the arguments hold.
+func (o *Ordered) nearby(args []string) *programs.Run {
+	var metadata map[string]string
+	if m, err := onnxio.Peek(cmp.Or(Graph(o.Source.Template), o.last())); err == nil {
+		metadata = m.Metadata
+		m.Close()
+	}
+	top := o.last()
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err == nil && info.IsDir() {
+			top = arg
+		}
+	}
+	return programs.Near(o.Paths, top, o.open(o.last()), metadata)
+}
+
+// last returns the path of the last checkpoint, or "".
+func (o *Ordered) last() string {
+	if len(o.Paths) == 0 {
+		return ""
+	}
+	return o.Paths[len(o.Paths)-1]
+}
+
+// chooseKey finds the key of the weights that SGD moved, if the checkpoints hold several networks and the user named none.
+func (of *Ordered) chooseKey(a *Opener, extends bool) error {
+	if of.Source.StateDict.Set || of.Source.Template == "" || extends {
+		return nil
+	}
+	keys, iterate := of.keys()
+	if iterate != "" {
+		of.Source.StateDict.Value = iterate
+		a.Logf("the weights that SGD moved are under %q (%s takes others): %s", iterate, setting.StateDict, programs.Describe(keys))
+		return nil
+	}
+	if len(keys) < 2 {
+		return nil
+	}
+	var hints []string
+	for _, k := range keys {
+		hints = append(hints, setting.StateDict.With(k.Name)+" takes "+k.String())
+	}
+	hints = append(hints, "SWAG is about the weights that SGD moved, not about their moving average (EMA). "+
+		setting.Fit.With(setting.Mean.With("FILE"))+" takes the average as the mean of SWA")
+	return BadInput(fmt.Errorf("%s: %d state_dicts, want the key of one", of.Paths[0], len(keys)), hints...)
+}
+
+// keys returns what the checkpoints hold, if all are PyTorch files.
+func (o *Ordered) keys() (keys []programs.Key, iterate string) {
+	var files []*statefile.File
+	for _, path := range o.Paths {
+		if f := o.open(path); f == nil {
+			return nil, ""
+		} else {
+			files = append(files, f)
+		}
+	}
+	keys, iterate = programs.Keys(files)
+	for _, f := range files {
+		f.Release()
+	}
+	return keys, iterate
+}
+
+// open opens a PyTorch file once. It returns nil for a model, and for a file that reading reports an error about.
+func (o *Ordered) open(path string) *statefile.File {
+	if o.opened[path] == nil {
+		f, err := statefile.Open(path)
+		if err != nil {
+			return nil
+		}
+		f.Release()
+		o.opened[path] = f
+	}
+	return o.opened[path]
 }
 
 // inTheirFolders returns further PyTorch checkpoints in the folders of the checkpoints and of the template. One of them may have
@@ -214,11 +290,11 @@ func inTheirFolders(template string, paths []string) (others []string) {
 	}
 	known := append([]string{template}, paths...)
 	for _, dir := range around(known) {
-		found, _, err := inFolder(dir, true, known)
+		folder, err := programs.ListFlat(dir, known)
 		if err != nil {
 			continue
 		}
-		for _, path := range found {
+		for _, path := range folder.States {
 			if !slices.Contains(known, path) && statefile.Is(path) {
 				others = append(others, path)
 			}
@@ -236,14 +312,9 @@ func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
 		if !template {
 			return paths, ""
 		}
-		f := o.opened[path]
+		f := o.open(path)
 		if f == nil {
-			var err error
-			if f, err = statefile.Open(path); err != nil {
-				return paths, "" // a model, or reading the checkpoint reports the error
-			}
-			f.Release()
-			o.opened[path] = f
+			return paths, ""
 		}
 		steps[path], epochs[path] = f.Step, f.Epoch
 	}
@@ -271,31 +342,9 @@ func CommonAffixes(paths []string) (prefix string, parts []string, suffix string
 	if len(slices.Compact(slices.Sorted(slices.Values(parts)))) < len(parts) { // files in several folders have the same name
 		parts = slices.Clone(paths)
 	}
-	prefix, suffix = common(parts)
+	prefix, suffix = programs.Common(parts)
 	for i, name := range parts {
 		parts[i] = name[len(prefix) : len(name)-len(suffix)]
 	}
 	return prefix, parts, suffix
-}
-
-// common returns the common beginning of all names, and the common end of the rest. It never cuts a number.
-func common(names []string) (prefix, suffix string) {
-	if len(names) < 2 {
-		return "", ""
-	}
-	const digits = "0123456789"
-	prefix = names[0]
-	for _, name := range names {
-		for !strings.HasPrefix(name, prefix) {
-			prefix = prefix[:len(prefix)-1]
-		}
-	}
-	prefix = strings.TrimRight(prefix, digits)
-	suffix = names[0][len(prefix):]
-	for _, name := range names {
-		for !strings.HasSuffix(name[len(prefix):], suffix) {
-			suffix = suffix[1:]
-		}
-	}
-	return prefix, strings.TrimLeft(suffix, digits)
 }

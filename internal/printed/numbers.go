@@ -133,7 +133,7 @@ func (x *Number) read(text string) error {
 	case x.metric.share && (x.value > 1 || x.value < 0):
 		return errors.New("want a share, such as 0.953 or 95.3%")
 	case x.metric.share && x.half > 0.05, x.half >= math.Abs(v) && !x.metric.share && v == 0:
-		return errors.New("agrees with nearly everything: give more digits")
+		return errors.New("agrees with nearly everything: want more digits, such as 0.953")
 	}
 	return nil
 }

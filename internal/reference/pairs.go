@@ -65,12 +65,13 @@ func (f *File) Columns(m *onnxio.Model, input string) (names []string, note stri
 			return slices.EqualFunc(x, values, func(x, v float64) bool { return float32(x) == float32(v) || x != x && v != v })
 		})
 		if len(equal) > 1 {
-			return nil, fmt.Sprintf("the columns %s have the same numbers in its rows, and cannot be told from each other", numpy.Quote(equal))
+			return nil, fmt.Sprintf("the columns %s have the same numbers in its rows, and cannot be told from each other",
+				numpy.Quote(equal))
 		}
 		if len(equal) == 0 {
 			if scaled := matching(all, rows, func(x []float64) bool { return onLine(x, values) }); len(scaled) == 1 {
-				return nil, fmt.Sprintf("the network takes the column %q scaled, as number %d of an example: tables for it need scaled numbers",
-					scaled[0], k)
+				return nil, fmt.Sprintf("the network takes the column %q scaled, as number %d of an example: tables for it need scaled "+
+					"numbers", scaled[0], k)
 			}
 			return nil, fmt.Sprintf("none of the columns of its rows has number %d of the examples: tables for the network need what the "+
 				"loader makes of the rows", k)

@@ -187,6 +187,9 @@ func (s *search) tensor(of *state, like *statefile.Tensor) {
 	for i, v := range values {
 		for _, f := range ofElement {
 			value := f.of(v)
+			if from, to := s.near(value); from == to {
+				continue
+			}
 			// The argument has an error of one unit, where the checkpoint has another type, and the function one of a few.
 			slope := math.Max(math.Abs(f.of(v*(1+0x1p-24))-value), math.Abs(f.of(v*(1-0x1p-24))-value))
 			at(value, slope+4*0x1p-24*math.Abs(value), func() string { return fmt.Sprintf(f.name, element(x, i)) })
@@ -216,6 +219,9 @@ func (s *search) lines(x *statefile.Tensor, values []float64, at func(value, tol
 			for _, f := range ofVector {
 				units := f.of(out, line)
 				for k, value := range out {
+					if from, to := s.near(value); from == to {
+						continue
+					}
 					at(value, units*0x1p-24*math.Max(math.Abs(value), sizeOfLog(f.name)), func() string {
 						return fmt.Sprintf(f.name, x.Short+axis) + strings.TrimPrefix(element(x, start+k*step), x.Short)
 					})
@@ -254,14 +260,22 @@ func element(x *statefile.Tensor, i int) string {
 	return x.Short + "[" + strings.Join(at, ",") + "]"
 }
 
-// value compares a value with all constants near it.
-func (s *search) value(value, tolerance float64, of *state, x *statefile.Tensor, how func() string) {
+// near returns the range of the constants that may be near a value. Most values have none.
+func (s *search) near(value float64) (from, to int) {
 	if value != value || math.IsInf(value, 0) {
-		return
+		return 0, 0
 	}
 	reach := math.Abs(value) * 2 * window
-	k, _ := slices.BinarySearchFunc(s.constants, value-reach, func(c constant, v float64) int { return cmp.Compare(c.value, v) })
-	for ; k < len(s.constants) && s.constants[k].value <= value+reach; k++ {
+	from, _ = slices.BinarySearchFunc(s.constants, value-reach, func(c constant, v float64) int { return cmp.Compare(c.value, v) })
+	for to = from; to < len(s.constants) && s.constants[to].value <= value+reach; to++ {
+	}
+	return from, to
+}
+
+// value compares a value with all constants near it.
+func (s *search) value(value, tolerance float64, of *state, x *statefile.Tensor, how func() string) {
+	from, to := s.near(value)
+	for k := from; k < to; k++ {
 		c := s.constants[k]
 		size := math.Abs(c.value)
 		distance, within := math.Abs(value-c.value), tolerance+(c.unit-0x1p-24)*size

@@ -181,6 +181,9 @@ func GivenOnce(a, b *onnxio.Model) string {
 	return cmp.Or(sharedData(a, b), "give every checkpoint once")
 }
 
+// SharedData reports whether two models refer to one data file, so that their weights are equal by accident.
+func SharedData(a, b *onnxio.Model) bool { return sharedData(a, b) != "" }
+
 // sharedData returns the hint for two models that refer to one data file, or "". A model of the onnx package refers to the data file
 // of its first save, whatever location the next save is given.
 func sharedData(a, b *onnxio.Model) string {

@@ -405,6 +405,9 @@ func (t *Template) networks(f *statefile.File, sd *statefile.StateDict) (parts [
 	return parts
 }
 
+// Fits reports whether a state_dict of the file may fill the graph, as far as the lengths of tensors show it.
+func (t *Template) Fits(f *statefile.File) bool { return slices.ContainsFunc(f.StateDicts(), t.fits) }
+
 // fits reports whether a state_dict has tensors as long as nearly all those of the graph.
 func (t *Template) fits(sd *statefile.StateDict) bool {
 	lengths := make(map[int64]int)

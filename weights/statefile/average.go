@@ -65,12 +65,30 @@ func (f *File) markAverages(root any, r *rebuilder) {
 		if sd := dict("state/model"); sd != nil {
 			for _, flag := range []string{"ema_weights_active", "swa_completed"} {
 				if attribute(e, flag) == true {
-					sd.average.Mark = flag + " of Composer is True"
+					sd.average = Average{Mark: flag + " of Composer is True", Iterate: f.addExchanged(r, attribute(e, "ema_model"))}
 				}
 			}
 		}
 	}
 	f.ScheduleFree = scheduleFree(root)
+}
+
+// addExchanged adds the weights that SGD moved, which the EMA of Composer keeps in two dicts while the average is in their place. It
+// returns their key, or "".
+func (f *File) addExchanged(r *rebuilder, exchanged any) string {
+	sd := &StateDict{Key: "state/algorithms/ema_model", average: Average{Iterates: true}}
+	for _, part := range []string{"named_parameters_dict", "named_buffers_dict"} {
+		for _, e := range entries(attribute(exchanged, part)) {
+			if name, ok := e.key.(text); ok && r.add(sd, string(name), e.value) != nil {
+				return ""
+			}
+		}
+	}
+	if sd.finish(f.Path); len(sd.Tensors) == 0 {
+		return ""
+	}
+	f.dicts = append(f.dicts, sd)
+	return sd.Key
 }
 
 // attribute returns an item of a dict, or nil.
@@ -99,7 +117,7 @@ func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 	for _, e := range items {
 		name, _ := e.key.(text)
 		t, ok := sd.byName[string(name)]
-		if !ok || isStatistic(string(name)) {
+		if !ok || IsStatistic(string(name)) {
 			continue
 		}
 		n, _ := e.value.(*node)
@@ -115,8 +133,8 @@ func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 	return same > 0
 }
 
-// isStatistic reports whether PyTorch's batch norm has a statistic of this name.
-func isStatistic(name string) bool {
+// IsStatistic reports whether PyTorch's batch norm has a statistic of this name.
+func IsStatistic(name string) bool {
 	last := name[strings.LastIndexByte(name, '.')+1:]
 	return last == "running_mean" || last == "running_var" || last == "num_batches_tracked"
 }
@@ -215,6 +233,9 @@ func plain(v any, left *int) (any, bool) {
 		return nil, false
 	}
 	all := func(items []any) (any, bool) {
+		if len(items) > *left {
+			return nil, false
+		}
 		out := make([]any, len(items))
 		for i, item := range items {
 			var ok bool

@@ -24,6 +24,8 @@ type File struct {
 	Epoch, Step int64
 	// Timm is the network that timm's train.py names in the file, or nil.
 	Timm *TimmModel
+	// Values are the texts, numbers, lists and dicts that a file of torch.save has at its top, such as the arguments of training.
+	Values map[string]any
 	// Ignored lists what the file holds besides its state_dicts.
 	Ignored []Ignored
 	// Legacy says that PyTorch before 1.6 wrote the file, or a later version on request. Such files have no
@@ -335,7 +337,7 @@ func (f *File) nothing() error {
 	for _, g := range f.Ignored[:min(len(f.Ignored), most)] {
 		found = append(found, fmt.Sprintf("%q (%s)", shorten(g.Name), g.Why))
 	}
-	what := "holds no state_dict"
+	what := holdsNothing
 	if len(found) > 0 {
 		what += ", but " + strings.Join(found, ", ")
 	}

@@ -169,7 +169,10 @@ func TestBatches(t *testing.T) {
 func TestMarks(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]map[string]Average{
-		"composer":         {"state/model": {Mark: "ema_weights_active of Composer is True"}},
+		"composer": {
+			"state/model":                {Mark: "ema_weights_active of Composer is True", Iterate: "state/algorithms/ema_model"},
+			"state/algorithms/ema_model": {Iterates: true},
+		},
 		"composer-iterate": {"state/model": {}},
 		"weight-averaging": {
 			"state_dict": {

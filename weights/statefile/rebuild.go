@@ -110,11 +110,12 @@ func children(v any) []pair {
 	if n, ok := v.(*node); ok {
 		return attributes(n)
 	}
-	const most = 16
 	var out []pair
-	for i, item := range elements(v) {
-		if i == most {
-			return nil // such a long list is no pair of model and optimizer
+	items := elements(v)
+	long := len(items) > longList // no pair of model and optimizer, but perhaps the parameters of an average
+	for i, item := range items {
+		if long && rebuildName(item) == "" {
+			return nil
 		}
 		out = append(out, pair{text(strconv.Itoa(i)), item})
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -46,12 +47,19 @@ func (f *File) readPickle(path string, data []byte, open func([]byte, *budget) (
 	if f.dicts, err = r.search("", c.root, 0); err != nil {
 		return err
 	}
+	f.nameLists()
 	f.markAverages(c.root, r)
 	f.refuseParts(c.root)
 	f.Ignored = leftOver(c.root, f.dicts)
 	f.Epoch = progress(c.root, epochKeys)
 	f.Step = progress(c.root, stepKeys)
 	f.Timm = timmModel(c.root)
+	if f.Values = plainValues(c.root); c.settings != nil {
+		var settings map[string]any
+		if json.Unmarshal(c.settings, &settings) == nil {
+			f.Values = map[string]any{tabNetSettings: settings}
+		}
+	}
 	return nil
 }
 
@@ -62,6 +70,56 @@ type container struct {
 	folder    string
 	bigEndian bool
 	origin    string // the entry of [Write]
+	settings  []byte // of pytorch_tabnet, as JSON
+}
+
+// The files in a zip of pytorch_tabnet.
+const (
+	tabNetWeights  = "network.pt"
+	tabNetSettings = "model_params.json"
+)
+
+// tabNet returns what the zip of pytorch_tabnet holds, or nil for another zip file. Its files are compressed.
+func tabNet(z *zip.Reader, size int64) (network, settings []byte) {
+	held := map[string][]byte{}
+	for _, e := range z.File {
+		if e.Name != tabNetWeights && e.Name != tabNetSettings || int64(e.UncompressedSize64) > 16*size+1<<20 {
+			continue
+		}
+		r, err := e.Open()
+		if err != nil {
+			return nil, nil
+		}
+		held[e.Name], err = io.ReadAll(io.LimitReader(r, int64(e.UncompressedSize64)+1))
+		if r.Close(); err != nil {
+			return nil, nil
+		}
+	}
+	if held[tabNetSettings] == nil || len(held[tabNetWeights]) == 0 {
+		return nil, nil
+	}
+	return held[tabNetWeights], held[tabNetSettings]
+}
+
+// IsTabNet reports whether the file is a zip of pytorch_tabnet.
+func IsTabNet(path string) bool {
+	m, err := weights.Peek(path)
+	if err != nil {
+		return false
+	}
+	defer m.Close()
+	is := false
+	weights.Guarded(func() error {
+		if z, err := zip.NewReader(&bounded{data: bytes.NewReader(m.Data), left: maxDirectory}, int64(len(m.Data))); err == nil {
+			names := map[string]bool{}
+			for _, e := range z.File {
+				names[e.Name] = true
+			}
+			is = names[tabNetWeights] && names[tabNetSettings]
+		}
+		return nil
+	})()
+	return is
 }
 
 // maxDirectory bounds the bytes that are read from a zip file's directory. It allows about 80,000 tensors, for which
@@ -79,7 +137,10 @@ func (r record) damaged() bool { return r.crc != 0 && crc32.ChecksumIEEE(r.data)
 
 // openZip reads the format of PyTorch 1.6 and later. Its local headers hold no sizes, so only the central directory
 // counts.
-func openZip(data []byte, b *budget) (*container, error) {
+func openZip(data []byte, b *budget) (*container, error) { return openZipIn(data, b, false) }
+
+// openZipIn is openZip, and within says that the file was in another zip file.
+func openZipIn(data []byte, b *budget, within bool) (*container, error) {
 	read := &bounded{data: bytes.NewReader(data), left: maxDirectory}
 	z, err := zip.NewReader(read, int64(len(data)))
 	if err != nil {
@@ -90,6 +151,13 @@ func openZip(data []byte, b *budget) (*container, error) {
 		}
 	}
 	read.left = -1
+	if inner, settings := tabNet(z, int64(len(data))); inner != nil && !within {
+		c, err := openZipIn(inner, b, true)
+		if err == nil {
+			c.settings = settings
+		}
+		return c, err
+	}
 	stem, err := zipStem(z)
 	if err != nil {
 		return nil, err

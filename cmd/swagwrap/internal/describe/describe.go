@@ -26,6 +26,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
@@ -95,7 +96,7 @@ var describers = map[kind.Kind]func(*described) error{
 // Options says how files are described.
 type Options struct {
 	JSON     bool
-	Template bool // PyTorch's checkpoints are read against a template
+	Template string // the graph that PyTorch's checkpoints are read against, or ""
 }
 
 // Files prints what the files at paths are. It reports whether it did: ONNX checkpoints need more than a description.
@@ -107,11 +108,16 @@ func Files(ctx context.Context, a *console.Env, how Options, paths []string) (do
 		switch {
 		case d.Kind == kind.Model && kind.Exported(path):
 			describer = (*described).exported
-		case d.Kind == kind.Checkpoint && !how.Template && exportedWeights(path) != nil:
+		case d.Kind == kind.Checkpoint && how.Template == "" && exportedWeights(path) != nil:
 			describer = (*described).weights
 		}
-		if _, err := (&open.Opener{Reporter: a}).Models([]string{path}, how.Template); d.Kind == kind.Folder && err != nil {
-			describer = (*described).pictures
+		if d.Kind == kind.Folder {
+			_, err := (&open.Opener{Reporter: a}).Models([]string{path}, how.Template)
+			if several := (*programs.SeveralError)(nil); errors.As(err, &several) {
+				return true, err
+			} else if err != nil {
+				describer = (*described).pictures
+			}
 		}
 		if describer == nil {
 			return false, nil
@@ -615,7 +621,7 @@ func topLabels(path string) ([]calibrate.TopLabel, error) {
 func (d *described) pictures() error {
 	all, err := listing.Read([]string{d.Path}, listing.Options{})
 	if err != nil {
-		return fmt.Errorf("%s: no checkpoints in this folder (its subfolders are not searched), and as a folder of pictures: %w",
+		return fmt.Errorf("%s: no checkpoints in this folder (nor below it), and as a folder of pictures: %w",
 			d.Path, err)
 	}
 	d.from("holds", "%s", report.Plural(all.Len(), "picture"))

@@ -1,0 +1,21 @@
+package programs
+
+import "fmt"
+
+// ultralytics saves whole modules, of which ema is the only one in late versions. Its classifier scales pixels to 0 … 1, resizes the
+// shorter edge, and crops the middle.
+var _ = register(Program{
+	Name:     "ultralytics",
+	Keys:     []string{"train_args", "ema"},
+	Files:    []string{"args.yaml", "results.csv"},
+	Settings: []string{"args.yaml"},
+	Classes:  []string{"ema/names", "model/names"},
+	Figures:  []Figures{{File: "results.csv", Of: []string{"metrics/*", "val/*"}}},
+	Preprocess: func(v map[string]any) string {
+		n := numbersOf(v["imgsz"])
+		if v["task"] != "classify" || len(n) != 1 {
+			return ""
+		}
+		return fmt.Sprintf("input-size=%v crop-pct=1 interpolation=bilinear mean=0 std=1", n[0])
+	},
+})
