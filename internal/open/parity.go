@@ -292,8 +292,8 @@ func (h *held) differs(ctx context.Context, m *onnxio.Model, row int, d referenc
 			"own run of the graph with the network")
 	}
 	return BadInput(fmt.Errorf("%s: not the network that was trained: example %d gives %s = %s, and %s has %s there (the difference is "+
-		"%.2g of the largest number, want at most %.1g)", m.Path, d.Example, d.Output, numbersOf(d.Got), h.file.Path, numbersOf(d.Want),
-		d.Largest, h.runner.Tolerance()), append(hints, setting.Parity.With("off")+" goes on, and the model card says so")...)
+		"%.2g of %s, want at most %.1g)", m.Path, d.Example, d.Output, numbersOf(d.Got), h.file.Path, numbersOf(d.Want),
+		d.Largest, d.Unit, h.runner.Tolerance()), append(hints, setting.Parity.With("off")+" goes on, and the model card says so")...)
 }
 
 // numbersOf lists the first numbers of a row.

@@ -33,33 +33,30 @@ const (
 	ofBatch   = 1e-3 // more than this is no rounding where the batch size changes outputs
 	// ofRounding is for the steps of a coarse type themselves: outputs are rounded to it, too.
 	ofRounding = 2
+	ofSteps    = 2   // times both in types of 16 bits: the result of each step is rounded, not its factors alone
+	ofSmall    = 100 // times its own largest number is the unit of a number that is small beside the others of its output
+	ofNoise    = 64  // times what the variants change in such a number is always explained
+	mostUnits  = 1 << 10
+	// Outputs up to here may be probabilities. Small ones are exponentials, of which rounding changes a large part.
+	mostProbability = 1.0001
 )
 
 // A Runner holds networks against reference outputs. All are one graph with different weights.
 type Runner struct {
 	*Examples
 	runtime *ort.Runtime
-	strict  float64 // the largest difference that float32 explains
-	coarse  float64 // the same for the type of the file, which may be coarser; 0 until it was needed
-	scale   []float64
-	whole   bool // outputs of an example depend on the others in its batch: all run together, as in the framework
+	strict  float64           // the largest difference that float32 explains
+	coarse  float64           // the same for the type of the file, which may be coarser; 0 until it was needed
+	scale   []float64         // the largest number of each output
+	units   map[int][]float64 // of outputs with small numbers: the unit of each number of an example, as a part of scale
+	whole   bool              // outputs of an example depend on the others in its batch: all run together, as in the framework
 }
 
 // NewRunner measures on the network m which differences float32 explains.
 func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Model) (*Runner, error) {
-	r := &Runner{Examples: e, runtime: rt, strict: max(least, e.rounding)}
+	r := &Runner{Examples: e, runtime: rt, strict: max(least, e.rounding), units: map[int][]float64{}}
 	for _, rows := range e.outputs {
-		largest := 0.0
-		for _, row := range rows {
-			for _, one := range row {
-				for _, v := range one {
-					if a := math.Abs(v); a > largest && !math.IsInf(a, 1) {
-						largest = a
-					}
-				}
-			}
-		}
-		r.scale = append(r.scale, max(largest, math.SmallestNonzeroFloat32))
+		r.scale = append(r.scale, max(slices.Max(largestNumbers(rows)), math.SmallestNonzeroFloat32))
 	}
 	ctx = tally.For(ctx, tally.Check("reference outputs"))
 	some := r.first(2)
@@ -67,7 +64,9 @@ func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Mode
 	if err != nil {
 		return nil, err
 	}
+	noise := make([][]float64, len(base)) // the largest change of each number
 	for k, rows := range base {
+		noise[k] = make([]float64, len(rows[0]))
 		if r.scale[k] == math.SmallestNonzeroFloat32 { // the reference is zero, or not finite
 			r.scale[k] = largest(rows)
 		}
@@ -80,6 +79,13 @@ func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Mode
 		if err != nil {
 			continue // such as a network that takes no single example
 		}
+		for k, rows := range out {
+			for i, row := range rows {
+				for c := range min(len(row), len(noise[k])) {
+					noise[k][c] = max(noise[k][c], math.Abs(row[c]-base[k][i][c]))
+				}
+			}
+		}
 		switch d, _, _ := r.distance(out, base); {
 		case v.how.batch > 0 && d > ofBatch && d > r.strict:
 			r.whole = true
@@ -87,7 +93,46 @@ func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Mode
 			r.strict = max(r.strict, v.times*d)
 		}
 	}
+	for k := range noise {
+		r.measureUnits(k, noise[k])
+	}
 	return r, nil
+}
+
+// measureUnits finds the numbers of an output that are small beside the others, such as a target of a regression in another unit. They
+// may be wrong by far less than the largest number of the output. The noise tells those from numbers that are small by cancellation. In a
+// type of 16 bits it does not: each step of the network rounds to it.
+func (r *Runner) measureUnits(k int, noise []float64) {
+	own := largestNumbers(r.outputs[k])
+	if len(own) != len(noise) || len(own) > mostUnits || r.scale[k] < mostProbability || r.isHalf() {
+		return
+	}
+	for c, n := range noise {
+		unit := max(ofSmall*own[c], ofNoise*n/r.strict) / r.scale[k]
+		if n == 0 || !(unit < 1) { // nothing is known of a number that never changes
+			continue
+		}
+		if r.units[k] == nil {
+			r.units[k] = slices.Repeat([]float64{1}, len(own))
+		}
+		r.units[k][c] = unit
+	}
+}
+
+// largestNumbers returns the largest finite number at each place of an example.
+func largestNumbers(rows [][][]float64) []float64 {
+	own := []float64{0}
+	for _, row := range rows {
+		for _, one := range row {
+			own = append(own, make([]float64, max(0, len(one)-len(own)))...)
+			for c, v := range one {
+				if a := math.Abs(v); a > own[c] && !math.IsInf(a, 1) {
+					own[c] = a
+				}
+			}
+		}
+	}
+	return own
 }
 
 // first returns the places of the first n examples.
@@ -145,7 +190,7 @@ func (r *Runner) run(ctx context.Context, m *onnxio.Model, examples []int, h how
 		for _, t := range r.inputs {
 			if t = pick(t, full); h.bits > 0 {
 				for i, v := range t.F32 {
-					t.F32[i] = float32(Round(float64(v), h.bits))
+					t.F32[i] = round32(v, h.bits)
 				}
 			}
 			inputs = append(inputs, t)
@@ -216,8 +261,8 @@ func rounded(m *onnxio.Model, bits int) (*onnxio.Model, error) {
 		switch t.ElemType {
 		case onnxio.Float:
 			for b := range slices.Chunk(data, 4) {
-				v := Round(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), bits)
-				binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
+				v := round32(math.Float32frombits(binary.LittleEndian.Uint32(b)), bits)
+				binary.LittleEndian.PutUint32(b, math.Float32bits(v))
 			}
 		case onnxio.Double:
 			for b := range slices.Chunk(data, 8) {
@@ -239,11 +284,20 @@ func Round(v float64, bits int) float64 {
 	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, bits)), exponent-bits)
 }
 
-// distance returns the largest difference, in units of the largest number of its output, and its output and example.
+// round32 keeps a number that would be infinite, such as the least one of float32, which masks add to scores of attention.
+func round32(v float32, bits int) float32 {
+	if r := float32(Round(float64(v), bits)); !math.IsInf(float64(r), 0) {
+		return r
+	}
+	return v
+}
+
+// distance returns the largest difference, in units of the largest number of its output or in those of small numbers, and its output and
+// example.
 func (r *Runner) distance(a, b [][][]float64) (largest float64, output, example int) {
 	for k := range a {
 		for i := range a[k] {
-			if d := largestDifference(a[k][i], b[k][i]) / r.scale[k]; d > largest {
+			if d := largestDifference(a[k][i], b[k][i], r.units[k]...) / r.scale[k]; d > largest {
 				largest, output, example = d, k, i
 			}
 		}
@@ -252,8 +306,8 @@ func (r *Runner) distance(a, b [][][]float64) (largest float64, output, example 
 }
 
 // largestDifference returns the largest difference of two rows. It is infinite for rows of different lengths, and where one number is not
-// finite and not the same in both.
-func largestDifference(a, b []float64) (largest float64) {
+// finite and not the same in both. Units may divide the difference at each place.
+func largestDifference(a, b []float64, units ...float64) (largest float64) {
 	if len(a) != len(b) {
 		return math.Inf(1)
 	}
@@ -262,6 +316,8 @@ func largestDifference(a, b []float64) (largest float64) {
 		case v == b[i] || v != v && b[i] != b[i]:
 		case d-d != 0:
 			return math.Inf(1)
+		case i < len(units):
+			largest = max(largest, d/units[i])
 		default:
 			largest = max(largest, d)
 		}
@@ -283,7 +339,8 @@ func (e *Examples) wanted(row int, examples []int) (out [][][]float64) {
 
 // A Difference is what a network gives, held against reference outputs.
 type Difference struct {
-	Largest   float64 // in units of the largest number of the output
+	Largest   float64 // in units of the largest number of the output, or of Unit
+	Unit      string
 	Equal     bool
 	Coarse    bool // rounding of the type of the file explains it, and that of float32 does not
 	Output    string
@@ -302,6 +359,9 @@ func (r *Runner) Compare(ctx context.Context, m *onnxio.Model, row, n int) (d Di
 	want := r.wanted(row, some)
 	largest, k, i := r.distance(got, want)
 	d = Difference{Largest: largest, Equal: largest <= r.strict, Output: r.names[k], Example: i, Got: got[k][i], Want: want[k][i]}
+	if d.Unit = "the largest number"; largestDifference(d.Got, d.Want)/r.scale[k] < largest {
+		d.Unit = fmt.Sprintf("%d times the largest number of its column", ofSmall)
+	}
 	if !d.Equal && !math.IsInf(largest, 1) && r.bits() > 0 {
 		if err := r.measureCoarse(ctx, m); err != nil {
 			return d, err
@@ -312,13 +372,18 @@ func (r *Runner) Compare(ctx context.Context, m *onnxio.Model, row, n int) (d Di
 	return d, nil
 }
 
+// isHalf reports whether the framework computed in a type of 16 bits.
+func (f *File) isHalf() bool {
+	return strings.Contains(f.About.DType, "float16") || strings.Contains(f.About.DType, "half")
+}
+
 // bits returns the bits in which the framework may have computed, or 0 if it computed in float32.
 func (f *File) bits() int {
 	dtype, device := f.About.DType, f.About.Device
 	switch {
 	case strings.Contains(dtype, "bfloat16"):
 		return bitsBF16
-	case strings.Contains(dtype, "float16") || strings.Contains(dtype, "half"):
+	case f.isHalf():
 		return bitsTF32
 	case f.About.TF32 != nil && !*f.About.TF32 || strings.HasPrefix(device, "cpu"):
 		return 0
@@ -331,8 +396,12 @@ func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
 	if r.coarse > 0 {
 		return nil
 	}
-	r.coarse = max(r.strict, math.Ldexp(ofRounding, -r.bits()))
-	some := r.first(2)
+	times := 1.0
+	if r.isHalf() {
+		times = ofSteps
+	}
+	r.coarse = max(r.strict, times*math.Ldexp(ofRounding, -r.bits()))
+	some := r.first(r.Count) // the bits of few examples may reach the largest numbers
 	base, err := r.run(ctx, m, some, how{})
 	if err != nil {
 		return err
@@ -342,7 +411,7 @@ func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
 		return err
 	}
 	if d, _, _ := r.distance(out, base); !math.IsInf(d, 1) {
-		r.coarse = max(r.coarse, ofCoarse*d)
+		r.coarse = max(r.coarse, times*ofCoarse*d)
 	}
 	return nil
 }

@@ -61,6 +61,20 @@ func TestStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	coarse := func(a About) float64 {
+		r, err := s.runner(rt, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.About, r.strict = a, least
+		if err := r.measureCoarse(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+		return r.coarse
+	}
+	if tf32, half := coarse(About{}), coarse(About{DType: "float16"}); !(tf32 > least) || half != ofSteps*tf32 {
+		t.Errorf("TF32 explains %g, and float16 %g", tf32, half)
+	}
 	verify := func(s *Stored, m *onnxio.Model) Difference {
 		d, err := s.Verify(t.Context(), rt, m)
 		if err != nil {

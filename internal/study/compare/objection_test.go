@@ -33,7 +33,7 @@ func TestObjections(t *testing.T) {
 			r.BatchNorm.Probe = []*probe.Report{{Data: "x", Warnings: []string{"sorted"}}}
 		}, nil, "Deploy SWA-Temp"},
 		"wrong inputs": {func(r *compare.Result) {
-			r.BatchNorm.Probe = []*probe.Report{{Data: "x", Warnings: []string{"not normalised"}, Wrong: []string{"not normalised"}}}
+			r.BatchNorm.Probe = []*probe.Report{{Data: "x", Warnings: []string{"not normalised"}, Found: []*probe.Fault{{Severity: probe.Wrong, Cause: "not normalised"}}}}
 		}, []compare.Obstacle{compare.WrongInputs}, "inputs are not like those of training."},
 		"wrong classes": {func(r *compare.Result) { scaled(r.Methods[1], 1e6, true, "T rises to its bound") }, []compare.Obstacle{compare.WrongClasses}, "do not fit the labels"},
 		"at its bound":  {func(r *compare.Result) { scaled(r.Methods[1], 0.001, false, "T falls to its bound") }, []compare.Obstacle{compare.NotDetermined}, "the fit for SWA-Temp is not determined: T falls to its bound"},

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Loader = Iterable[Any]
 _RECORD = "transforms.json"
-_WRITTEN = {_RECORD, "batches.npy", "val.npz", "test.npz", "classes.txt", "model.onnx", "model.onnx.data", "model.pt"}  # of the folder with data
+# Of the folder with data.
+_WRITTEN = {_RECORD, "batches.npy", "val.npz", "test.npz", "classes.txt", "model.onnx", "model.onnx.data", "model.pt", "swagwrap-reference.npz"}
 
 
 def try_(
