@@ -229,7 +229,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		return card, err
 	}
 	if s.previous == nil {
-		s.readNearby(&card, g)
+		s.readNearby(&card, g, m.Metadata)
 	}
 	if card.Targets != nil { // a regression
 		if err := s.options.Card.checkHead(before, g.Layout().Count); err != nil {
@@ -304,9 +304,10 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 	return nil
 }
 
-// readNearby gives the model card what files near the checkpoints say: names of classes, and what fills up short texts.
-func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph) {
-	if names, from := classesNear(s.near); card.ClassNames == nil && names != nil && card.Targets == nil && g.Layout().Count == len(names) {
+// readNearby gives the model card what files near the checkpoints, or the exported graph, say: names of classes, and what fills up short
+// texts.
+func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph, metadata map[string]string) {
+	if names, from := classesNear(s.near, metadata); card.ClassNames == nil && names != nil && card.Targets == nil && g.Layout().Count == len(names) {
 		card.ClassNames = names
 		s.Logf("names of classes: %s", from)
 	}
@@ -331,13 +332,13 @@ func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph) {
 }
 
 // classesNear returns the names of classes that files near checkpoints say, and where.
-func classesNear(near *programs.Run) (names []string, from string) {
+func classesNear(near *programs.Run, metadata map[string]string) (names []string, from string) {
 	if path := near.Find("config.json"); path != "" {
 		if names = listing.ClassNamesOf(path); names != nil {
 			return names, path
 		}
 	}
-	return near.Classes()
+	return near.Classes(metadata)
 }
 
 // findNames gives the model card the names that other files have: of classes in a configuration with the preprocessing, and

@@ -102,7 +102,7 @@ func Find(g FindOptions) *Found {
 	}
 	of := &Ordered{Paths: r.paths, Source: SourceOptions{Template: g.Template}, opened: r.opened}
 	near := of.nearby(g.Checkpoints)
-	names, _ := classesNear(near)
+	names, _ := classesNear(near, m.Metadata)
 	if known == 0 && network.Layout().Count == len(names) {
 		known = len(names) // fit reads them
 	}
@@ -159,11 +159,11 @@ func graphsIn(folders, of []string) (graphs []string) {
 // template returns the exported graph for PyTorch's checkpoints. It returns "" if the checkpoints are ONNX files, or if
 // there is no graph. Of several graphs it takes the first that fits the checkpoints.
 func (r *run) template(o SourceOptions, graphs []string) string {
-	if !slices.ContainsFunc(r.paths, statefile.Is) {
+	if len(graphs) == 0 || !slices.ContainsFunc(r.paths, statefile.Is) {
 		return ""
 	}
-	if len(graphs) < 2 {
-		return strings.Join(graphs, "")
+	if len(graphs) == 1 {
+		return graphs[0]
 	}
 	of := &Ordered{Paths: r.paths, opened: map[string]*statefile.File{}}
 	defer of.Close()

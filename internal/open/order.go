@@ -142,7 +142,7 @@ func askSets(e *programs.SeveralError) error {
 		hints = append(hints, fmt.Sprintf("and %d more", more))
 	}
 	hints = append(hints, "give the one folder, or its files. Checkpoints of different runs or networks have no average")
-	return Usagef(strings.Join(hints, "\n"), "%s", e)
+	return Usagef(strings.Join(hints, "\n"), "%w", e)
 }
 
 // noCheckpoints returns the error for a folder without checkpoints.
@@ -207,18 +207,13 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 
 // nearby returns what lies near the checkpoints that the arguments hold.
 func (o *Ordered) nearby(args []string) *programs.Run {
-	var metadata map[string]string
-	if m, err := onnxio.Peek(cmp.Or(Graph(o.Source.Template), o.last())); err == nil {
-		metadata = m.Metadata
-		m.Close()
-	}
 	top := o.last()
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
 			top = arg
 		}
 	}
-	return programs.Near(o.Paths, top, o.open(o.last()), metadata)
+	return programs.Near(o.Paths, top, o.open(o.last()))
 }
 
 // last returns the path of the last checkpoint, or "".
@@ -272,6 +267,9 @@ func (o *Ordered) keys() (keys []programs.Key, iterate string) {
 // open opens a PyTorch file once. It returns nil for a model, and for a file that reading reports an error about.
 func (o *Ordered) open(path string) *statefile.File {
 	if o.opened[path] == nil {
+		if strings.EqualFold(filepath.Ext(path), ".onnx") {
+			return nil
+		}
 		f, err := statefile.Open(path)
 		if err != nil {
 			return nil

@@ -45,14 +45,12 @@ func register(p Program) *Program {
 type Run struct {
 	Program *Program // or nil
 	last    *statefile.File
-	dirs    []string          // the nearest first
-	graph   map[string]string // what the exported graph says
+	dirs    []string // the nearest first
 }
 
-// Near returns what lies near checkpoints, up to one folder above top. last is the last checkpoint, or nil for a model. metadata is
-// that of the exported graph.
-func Near(paths []string, top string, last *statefile.File, metadata map[string]string) *Run {
-	r := &Run{last: last, graph: metadata}
+// Near returns what lies near checkpoints, up to one folder above top. last is the last checkpoint, or nil for a model.
+func Near(paths []string, top string, last *statefile.File) *Run {
+	r := &Run{last: last}
 	if len(paths) == 0 {
 		return r
 	}
@@ -149,9 +147,9 @@ func (r *Run) Preprocess() (words, from string) {
 	return words, from
 }
 
-// Classes returns the names of classes that the program's settings, the checkpoints or the exported graph say, and where.
-func (r *Run) Classes() (names []string, from string) {
-	if text := r.graph["names"]; text != "" { // as ultralytics exports it: a dict in Python's words
+// Classes returns the names of classes that the program's settings, the checkpoints or the metadata of the exported graph say, and where.
+func (r *Run) Classes(metadata map[string]string) (names []string, from string) {
+	if text := metadata["names"]; text != "" { // as ultralytics exports it: a dict in Python's words
 		if names = namesOf(pythonDict(text)); names != nil {
 			return names, "names in the metadata of the graph"
 		}

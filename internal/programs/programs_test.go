@@ -256,13 +256,13 @@ func TestNear(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		defer last.Close()
-		r := Near([]string{path}, dir, last, nil)
+		r := Near([]string{path}, dir, last)
 		program := ""
 		if r.Program != nil {
 			program = r.Program.Name
 		}
 		words, _ := r.Preprocess()
-		classes, _ := r.Classes()
+		classes, _ := r.Classes(nil)
 		pad, _, _ := r.Pad()
 		if program != c.program || words != c.preprocess || strings.Join(classes, " ") != c.classes || pad != c.pad ||
 			!strings.HasSuffix(r.Measured(), c.measured) || c.measured == "" && r.Measured() != "" {
