@@ -307,7 +307,8 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 // readNearby gives the model card what files near the checkpoints, or the exported graph, say: names of classes, and what fills up short
 // texts.
 func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph, metadata map[string]string) {
-	if names, from := classesNear(s.near, metadata); card.ClassNames == nil && names != nil && card.Targets == nil && g.Layout().Count == len(names) {
+	names, from := classesNear(s.near, metadata)
+	if card.ClassNames == nil && card.Targets == nil && names != nil && g.Layout().Count == len(names) {
 		card.ClassNames = names
 		s.Logf("names of classes: %s", from)
 	}
