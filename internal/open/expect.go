@@ -79,47 +79,37 @@ func (in Measured) others(run infer.Run) (all []printed.Other) {
 	if p.Single() {
 		return nil
 	}
-	const hint = "give the numbers of the last checkpoint alone"
-	mean := func(ctx context.Context) (weights.Vector, error) {
-		s, err := swag.NewSampler(p, swag.SampleOptions{}) // scale 0 is SWA
-		if err != nil {
-			return nil, err
-		}
-		return s.Vector(ctx, 0), nil
-	}
-	all = append(all, printed.Other{
-		Words: "the average of the checkpoints, SWA",
-		Hint:  hint,
-		Open: func(ctx context.Context) (infer.Model, error) {
-			v, err := mean(ctx)
-			if err != nil {
-				return infer.Model{}, err
-			}
-			return n.Model("SWA", v, weights.Slice(p.Statistics))
-		},
-	})
-	if n.Recomputes() && in.Train.Data != nil {
+	average := func(words string, statistics func(context.Context, weights.Vector) (weights.Slice, error)) {
 		all = append(all, printed.Other{
-			Words: "the average of the checkpoints, SWA, with its own batch-norm statistics",
-			Hint:  hint,
+			Words: "the average of the checkpoints, SWA" + words,
 			Open: func(ctx context.Context) (infer.Model, error) {
-				v, err := mean(ctx)
+				sampler, err := swag.NewSampler(p, swag.SampleOptions{}) // scale 0 is SWA
 				if err != nil {
 					return infer.Model{}, err
 				}
-				fresh, err := batchnorm.Recompute(ctx, run.Quiet(), n, v, in.Train)
+				mean := sampler.Vector(ctx, 0)
+				of, err := statistics(ctx, mean)
 				if err != nil {
 					return infer.Model{}, err
 				}
-				return n.Model("SWA", v, weights.Slice(fresh.Statistics))
+				return n.Model("SWA", mean, of)
 			},
 		})
 	}
-	all = append(all, in.keys(hint)...)
+	average("", func(context.Context, weights.Vector) (weights.Slice, error) { return p.Statistics, nil })
+	if n.Recomputes() && in.Train.Data != nil {
+		average(", with its own batch-norm statistics", func(ctx context.Context, mean weights.Vector) (weights.Slice, error) {
+			fresh, err := batchnorm.Recompute(ctx, run.Quiet(), n, mean, in.Train)
+			if err != nil {
+				return nil, err
+			}
+			return fresh.Statistics, nil
+		})
+	}
+	all = append(all, in.keys()...)
 	for _, c := range slices.Backward(p.Checkpoints[:max(1, len(p.Checkpoints))-1]) {
 		all = append(all, printed.Other{
 			Words: filepath.FromSlash(c.Path),
-			Hint:  hint,
 			Open: func(context.Context) (infer.Model, error) {
 				m, err := n.Open(c, in.Folder)
 				if err != nil {
@@ -134,7 +124,7 @@ func (in Measured) others(run infer.Run) (all []printed.Other) {
 }
 
 // keys are other weights in the file of the last checkpoint, such as its moving average.
-func (in Measured) keys(hint string) (all []printed.Other) {
+func (in Measured) keys() (all []printed.Other) {
 	n := in.Network
 	last := n.Posterior.Checkpoints[len(n.Posterior.Checkpoints)-1]
 	path := infer.CheckpointPath(n.Posterior, last, in.Folder)
@@ -148,7 +138,6 @@ func (in Measured) keys(hint string) (all []printed.Other) {
 		}
 		all = append(all, printed.Other{
 			Words: key + " in " + path,
-			Hint:  hint,
 			Open: func(context.Context) (infer.Model, error) {
 				t := n.Template().Under(key)
 				t.Trial = true

@@ -57,7 +57,7 @@ func (s *search) impossible() *Number {
 	for i := range s.List {
 		x := &s.List[i]
 		counts := s.base.positions == s.base.examples && s.base.right != s.base.right
-		if !counts || x.metric.names != metrics[0].names && x.metric.names != metrics[1].names {
+		if !counts || !x.metric.is(counted) {
 			continue
 		}
 		if k := math.Round(x.value * n); math.Abs(k/n-x.value) > x.half+1e-6 { // float32 has seven digits
@@ -311,7 +311,7 @@ func (s *search) weights(ctx context.Context) (*Cause, error) {
 			return nil, err
 		}
 		if equal {
-			return &Cause{"these are the numbers of " + o.Words, []string{o.Hint}}, nil
+			return &Cause{"these are the numbers of " + o.Words, []string{"give the numbers of the last checkpoint alone"}}, nil
 		}
 	}
 	return nil, nil

@@ -25,16 +25,14 @@ type Check struct {
 	// Others are other weights that the numbers may be of.
 	Others []Other
 
-	kept    []float64 // outcomes of the last checkpoint, or nil if they do not fit into memory
-	task    task.Task
-	further bool
-	most    int // bounds kept; 0 for mostKept
+	kept []float64 // outcomes of the last checkpoint, or nil if they do not fit into memory
+	task task.Task
+	most int // bounds kept; 0 for mostKept
 }
 
 // Other is other weights of the network.
 type Other struct {
 	Words string // what they are
-	Hint  string
 	Open  func(ctx context.Context) (infer.Model, error)
 }
 
@@ -74,10 +72,6 @@ const mostKept = 1 << 26
 // Do runs the check. If a number differs, it looks for the cause.
 func (c *Check) Do(ctx context.Context) (*Result, error) {
 	ctx = tally.For(ctx, tally.Check("the numbers of your evaluation"))
-	c.further = slices.ContainsFunc(c.List, func(x Number) bool {
-		return strings.HasPrefix(x.metric.names, "top5") || strings.HasPrefix(x.metric.names, "dice") ||
-			strings.HasPrefix(x.metric.names, "ece")
-	})
 	last, err := c.Network.LastCheckpoint()
 	if err != nil {
 		return nil, err
@@ -105,6 +99,11 @@ func (c *Check) Do(ctx context.Context) (*Result, error) {
 		r.Cause, err = s.cause(ctx)
 	}
 	return r, err
+}
+
+// further reports whether a number is not among the main measures of a task.
+func (x *Numbers) further() bool {
+	return slices.ContainsFunc(x.List, func(n Number) bool { return n.metric.is(further) })
 }
 
 // counted compares the numbers of examples. Of texts the evaluation may count tokens.

@@ -19,48 +19,59 @@ type reading struct {
 // and none of them is wrong.
 type metric struct {
 	names string
-	share bool
+	kind  metricKind
 	of    func(f *figures) []reading
 }
 
+// metricKind has the properties of a metric, a bit each.
+type metricKind int
+
+const (
+	share   metricKind = 1 << iota // from 0 to 1
+	counted                        // the share of the examples that are right, or wrong
+	further                        // not among the main measures of a task
+)
+
+func (m *metric) is(kind metricKind) bool { return m.kind&kind != 0 }
+
 var metrics = []metric{
 	{"accuracy acc acc1 top1 top_1 top1_acc top1_accuracy acc_1 categorical_accuracy sparse_categorical_accuracy binary_accuracy " +
-		"pixel_accuracy pixel_acc", true, (*figures).accuracy},
-	{"error err error_rate top1_error err1", true, func(f *figures) (all []reading) {
+		"pixel_accuracy pixel_acc", share | counted, (*figures).accuracy},
+	{"error err error_rate top1_error err1", share | counted, func(f *figures) (all []reading) {
 		for _, r := range f.accuracy() {
 			all = append(all, reading{1 - r.value, r.words})
 		}
 		return all
 	}},
-	{"loss cross_entropy crossentropy ce ce_loss bce bce_loss cross_entropy_loss criterion", false, (*figures).loss},
-	{"nll nll_loss negative_log_likelihood logloss log_loss", false, (*figures).nll},
-	{"brier brier_score", false, func(f *figures) []reading {
+	{"loss cross_entropy crossentropy ce ce_loss bce bce_loss cross_entropy_loss criterion", 0, (*figures).loss},
+	{"nll nll_loss negative_log_likelihood logloss log_loss", 0, (*figures).nll},
+	{"brier brier_score", 0, func(f *figures) []reading {
 		one := f.value("brier")
 		return slices.Concat(one, scaled(one, 0.5, "half of it"), scaled(one, 2, "summed over both classes"))
 	}},
-	{"ece expected_calibration_error", false, func(f *figures) []reading {
+	{"ece expected_calibration_error", further, func(f *figures) []reading {
 		return append(f.value("ece"), f.named("ece_equal_width_15", "in 15 bins of equal width")...)
 	}},
-	{"auroc auc roc_auc rocauc", true, func(f *figures) []reading { return f.value("auroc") }},
-	{"average_precision ap pr_auc auprc", true, func(f *figures) []reading { return f.value("average_precision") }},
-	{"map mean_average_precision", true, func(f *figures) []reading { return f.value("map") }},
-	{"top5 top_5 acc5 acc_5 top5_acc top5_accuracy top_k_categorical_accuracy", true, func(f *figures) []reading {
+	{"auroc auc roc_auc rocauc", share, func(f *figures) []reading { return f.value("auroc") }},
+	{"average_precision ap pr_auc auprc", share, func(f *figures) []reading { return f.value("average_precision") }},
+	{"map mean_average_precision", share, func(f *figures) []reading { return f.value("map") }},
+	{"top5 top_5 acc5 acc_5 top5_acc top5_accuracy top_k_categorical_accuracy", share | further, func(f *figures) []reading {
 		return f.value("top5")
 	}},
-	{"perplexity ppl", false, func(f *figures) (all []reading) {
+	{"perplexity ppl", 0, func(f *figures) (all []reading) {
 		for _, r := range f.value("nll") {
 			all = append(all, reading{math.Exp(r.value), ""})
 		}
 		return all
 	}},
-	{"miou mean_iou iou jaccard jaccard_index", true, func(f *figures) []reading { return f.value("mean_iou") }},
-	{"dice mean_dice", true, func(f *figures) []reading { return f.value("mean_dice") }},
-	{"rmse root_mean_squared_error", false, func(f *figures) []reading {
+	{"miou mean_iou iou jaccard jaccard_index", share, func(f *figures) []reading { return f.value("mean_iou") }},
+	{"dice mean_dice", share | further, func(f *figures) []reading { return f.value("mean_dice") }},
+	{"rmse root_mean_squared_error", 0, func(f *figures) []reading {
 		return append(f.value("rmse"), roots(f.squares())...)
 	}},
-	{"mse mean_squared_error squared_error l2", false, (*figures).squares},
-	{"mae mean_absolute_error absolute_error l1", false, (*figures).absolute},
-	{"crps", false, func(f *figures) []reading { return f.value("crps") }},
+	{"mse mean_squared_error squared_error l2", 0, (*figures).squares},
+	{"mae mean_absolute_error absolute_error l1", 0, (*figures).absolute},
+	{"crps", 0, func(f *figures) []reading { return f.value("crps") }},
 }
 
 // figures are what the metrics are read from.
@@ -208,7 +219,7 @@ const slack = 1e-4
 // slack is how far a figure of the same network may differ: two examples whose two best classes are equal within rounding.
 func (f *figures) slack(x *Number) float64 {
 	switch {
-	case !x.metric.share:
+	case !x.metric.is(share):
 		return slack * math.Abs(x.value)
 	case f.positions > f.examples: // pixels or tokens
 		return slack + 2/float64(f.positions)
@@ -248,7 +259,7 @@ func (c *plainly) add(t task.Task, outcome []float64, label target.Target) error
 		label = c.label(label)
 	}
 	if c.evaluator == nil {
-		c.evaluator = task.NewEvaluator(t, task.EvaluateOptions{MainOnly: !c.of.further, NoIntervals: true, NoLosses: true})
+		c.evaluator = task.NewEvaluator(t, task.EvaluateOptions{MainOnly: !c.of.further(), NoIntervals: true, NoLosses: true})
 	}
 	c.examples++
 	_, several := task.OnePosition(t).(task.Paired)
@@ -322,7 +333,7 @@ func (c *plainly) readings() (all [][]reading) {
 // distance returns the largest distance of a number from its readings: see [agrees]. A share alone is explained by an equal number of
 // right ones only: many changes come near it.
 func (x *Numbers) distance(all [][]reading, base *figures) (largest float64) {
-	shares := !slices.ContainsFunc(x.List, func(one Number) bool { return !one.metric.share })
+	shares := !slices.ContainsFunc(x.List, func(one Number) bool { return !one.metric.is(share) })
 	for i := range x.List {
 		slack := base.slack(&x.List[i])
 		if shares {

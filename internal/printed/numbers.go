@@ -124,15 +124,15 @@ func (x *Number) read(text string) error {
 	power, _ := strconv.Atoi(exponent)
 	x.digits, x.percent = max(0, len(decimals)-power), percent
 	x.value, x.half = v, 0.5*math.Pow(10, float64(power-len(decimals)))
-	if x.percent = percent || x.metric.share && v > 1; x.percent {
+	if x.percent = percent || x.metric.is(share) && v > 1; x.percent {
 		x.value, x.half = x.value/100, x.half/100
 	}
 	switch {
-	case percent && !x.metric.share:
+	case percent && !x.metric.is(share):
 		return errors.New("a percentage of what is no share")
-	case x.metric.share && (x.value > 1 || x.value < 0):
+	case x.metric.is(share) && (x.value > 1 || x.value < 0):
 		return errors.New("want a share, such as 0.953 or 95.3%")
-	case x.metric.share && x.half > 0.05, x.half >= math.Abs(v) && !x.metric.share && v == 0:
+	case x.metric.is(share) && x.half > 0.05, x.half >= math.Abs(v) && !x.metric.is(share) && v == 0:
 		return errors.New("agrees with nearly everything: want more digits, such as 0.953")
 	}
 	return nil

@@ -126,8 +126,8 @@ func TestCauses(t *testing.T) {
 	}
 	mean := outcomes(average)
 	accuracy, loss := smoothed(probs, 0, all, 0, same)
-	others := []Other{{Words: "SWA", Hint: "h", Open: func(_ context.Context) (infer.Model, error) { return average, nil }},
-		{Words: "epoch 5", Hint: "h", Open: func(_ context.Context) (infer.Model, error) { return earlier, nil }}}
+	others := []Other{{Words: "SWA", Open: func(_ context.Context) (infer.Model, error) { return average, nil }},
+		{Words: "epoch 5", Open: func(_ context.Context) (infer.Model, error) { return earlier, nil }}}
 	for _, tc := range []struct {
 		name, numbers string
 		want          string // of the cause; "" if the numbers agree, and "?" if there is no cause
