@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/progress"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -235,13 +236,10 @@ func (s *FitInputs) orderKept() {
 func (s *FitInputs) named(found []average) string {
 	const most = 3
 	var names []string
-	for _, a := range found[:min(len(found), most)] {
+	for _, a := range found {
 		names = append(names, s.models[a.at].Path)
 	}
-	if more := len(found) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
-	}
-	return strings.Join(names, ", ")
+	return report.Some(names, most)
 }
 
 // askAverages returns the error for checkpoints of which names or steps say that they are averages, and nothing proves it.

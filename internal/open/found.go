@@ -69,12 +69,12 @@ func Find(g FindOptions) *Found {
 		}
 	}
 	if g.Training == "" {
-		if g.Training = first(folders, "batches.npz", "batches.npy", "train.npz"); g.Training != "" {
+		if g.Training = programs.First(folders, "batches.npz", "batches.npy", "train.npz"); g.Training != "" {
 			f.found("the training batches: "+g.Training, &f.Training, g.Training)
 		}
 	}
 	if g.Card == "" && g.Task == "" && g.Preprocess == "" {
-		if g.Card = first(folders, "card.json"); g.Card != "" {
+		if g.Card = programs.First(folders, "card.json"); g.Card != "" {
 			f.found("the model card: "+g.Card, &f.Card, g.Card)
 		}
 	}
@@ -134,19 +134,6 @@ func around(paths []string) (folders []string) {
 	return folders
 }
 
-// first returns the first of the files that is in one of the folders, or "".
-func first(folders []string, names ...string) string {
-	for _, dir := range folders {
-		for _, name := range names {
-			path := filepath.Join(dir, name)
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-				return path
-			}
-		}
-	}
-	return ""
-}
-
 // graphsIn returns the graphs in the folders, and then those of the run.
 func graphsIn(folders, of []string) (graphs []string) {
 	for _, dir := range folders {
@@ -165,9 +152,7 @@ func (r *run) template(o SourceOptions, graphs []string) string {
 	if len(graphs) == 1 {
 		return graphs[0]
 	}
-	of := &Ordered{Paths: r.paths, opened: map[string]*statefile.File{}}
-	defer of.Close()
-	_, key := of.keys()
+	_, key := (&Ordered{Paths: r.paths, opened: r.opened}).keys()
 	if o.StateDict.Set {
 		key = o.StateDict.Value
 	}
@@ -281,7 +266,7 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 		return // nothing is preprocessed
 	}
 	for _, name := range []string{"preprocessor_config.json", "config.json"} {
-		for _, path := range []string{first(folders, name), near.Find(name)} {
+		for _, path := range []string{programs.First(folders, name), near.Find(name)} {
 			if _, err := preprocess.ReadFile(path); path != "" && err == nil {
 				f.found("the preprocessing: "+path, &f.Preprocess, path)
 				return

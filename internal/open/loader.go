@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -70,7 +71,7 @@ type loader struct {
 
 // proved reports whether reference outputs in the folders have pictures that prove the preprocessing. Then [Opener.OpenFit] takes it.
 func proved(folders []string, m *onnxio.Model, g *infer.Graph) bool {
-	f, err := reference.Open(first(folders, reference.Name))
+	f, err := reference.Open(programs.First(folders, reference.Name))
 	if err != nil {
 		return false
 	}

@@ -267,7 +267,7 @@ func (o *Ordered) keys() (keys []programs.Key, iterate string) {
 // open opens a PyTorch file once. It returns nil for a model, and for a file that reading reports an error about.
 func (o *Ordered) open(path string) *statefile.File {
 	if o.opened[path] == nil {
-		if strings.EqualFold(filepath.Ext(path), ".onnx") {
+		if strings.EqualFold(filepath.Ext(path), ".onnx") { // is not opened for nothing: the fit opens it
 			return nil
 		}
 		f, err := statefile.Open(path)

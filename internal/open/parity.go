@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -102,7 +103,7 @@ func (s *FitInputs) referencePath(of *Ordered) string {
 	}
 	graph := Graph(s.options.Source.Template)
 	folders := around(slices.Concat([]string{graph}, s.options.Checkpoints, of.Paths[len(of.Paths)-1:]))
-	if path := first(folders, reference.Name); path != "" {
+	if path := programs.First(folders, reference.Name); path != "" {
 		return path
 	}
 	zoo := filepath.Join(filepath.Dir(graph), reference.ZooFolder)

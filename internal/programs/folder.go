@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
@@ -165,6 +166,7 @@ func (f *Folder) Short(path string) string {
 
 // Notes says where the chosen checkpoints are, and what else there is.
 func (f *Folder) Notes(c *Choice) (notes []string) {
+	const most = 4
 	say := func(format string, args ...any) { notes = append(notes, f.Dir+": "+fmt.Sprintf(format, args...)) }
 	if len(c.Over) > 0 {
 		notes = append(notes, fmt.Sprintf("%s: passed over, since %s: %s", c.Place, c.Why, strings.Join(c.Over, ", ")))
@@ -181,25 +183,16 @@ func (f *Folder) Notes(c *Choice) (notes []string) {
 		}
 	}
 	if len(others) > 0 {
-		say("left out, since they are no checkpoints of that set: %s", few(others))
+		say("left out, since they are no checkpoints of that set: %s", report.Some(others, most))
 	}
 	var empty []string
 	for _, path := range c.Empty {
 		empty = append(empty, f.Short(path))
 	}
 	if len(empty) > 0 {
-		say("left out, since they hold no weights: %s", few(empty))
+		say("left out, since they hold no weights: %s", report.Some(empty, most))
 	}
 	return notes
-}
-
-// few lists the first names.
-func few(names []string) string {
-	const most = 4
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
 }
 
 // String says what was found, for the user whose folder has no checkpoints.

@@ -109,8 +109,11 @@ func escaped(dir string) string {
 }
 
 // Find returns the nearest of the files, or "".
-func (r *Run) Find(names ...string) string {
-	for _, dir := range r.dirs {
+func (r *Run) Find(names ...string) string { return First(r.dirs, names...) }
+
+// First returns the first of the files that is in one of the folders, or "".
+func First(dirs []string, names ...string) string {
+	for _, dir := range dirs {
 		for _, name := range names {
 			path := filepath.Join(dir, name)
 			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -166,7 +169,7 @@ func (r *Run) Classes(metadata map[string]string) (names []string, from string) 
 	return names, from
 }
 
-// pythonDict reads {0: 'cat', 1: "dog"}, or returns nil.
+// pythonDict reads a dict from numbers to texts as Python prints it. It returns nil for other texts.
 func pythonDict(text string) map[string]any {
 	text, ok := strings.CutPrefix(strings.TrimSpace(text), "{")
 	out := map[string]any{}

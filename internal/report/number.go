@@ -96,3 +96,11 @@ func Plural(n int, noun string) string {
 	}
 	return Thousands(n) + " " + noun
 }
+
+// Some lists the first names, and says how many more there are.
+func Some(names []string, most int) string {
+	if more := len(names) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
