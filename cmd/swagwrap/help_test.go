@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 )
 
-// Help pages stay short: at most ten flags, 100 columns, and an example. All pages together have at most 110 names of flags.
+// Help pages stay short: at most ten flags, 100 columns, and an example. All pages together have a limit of names of flags.
 // A name has a value in all commands, or in none.
 func TestHelp(t *testing.T) {
 	const most, names = 11, 116

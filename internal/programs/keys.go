@@ -32,8 +32,8 @@ type Key struct {
 // AverageWords matches the keys under which programs keep averages of weights.
 var AverageWords = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
 
-// Keys returns the networks that files hold beside each other, if there are several, with what they hold. files are those of a set, in
-// the order of training. iterate is the name of the one key that SGD moved, or "" if nothing tells it.
+// Keys returns the networks in each file of a set, if there are several, and tells iterates from averages. The files are in the order of
+// training. iterate is the name of the one key that SGD moved, or "" if nothing tells it.
 //
 // Marks that a program leaves decide first, then the words of the names. Steps between the files must not contradict: an average moves
 // less. Where names say nothing, steps of less than 1/√2 in all files decide.
@@ -191,7 +191,7 @@ func smoother(a, b []*statefile.StateDict) bool {
 	return 2*n*n < m*m
 }
 
-// String says what is under a key.
+// String has the key, its content, the reason, and how far its weights move.
 func (k Key) String() string {
 	s := fmt.Sprintf("%q: %s", k.Name, k.Content)
 	if k.Why != "" {
@@ -203,7 +203,7 @@ func (k Key) String() string {
 	return s
 }
 
-// Describe says what is under the keys.
+// Describe joins the texts of the keys.
 func Describe(keys []Key) string {
 	var parts []string
 	for _, k := range keys {

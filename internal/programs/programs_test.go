@@ -66,7 +66,7 @@ func (s *scene) write(path string, b []byte) string {
 	return path
 }
 
-// set adds one set of checkpoints below a folder, as programs lay them out, with what they leave beside it.
+// set adds one set of checkpoints below a folder, as programs lay them out, and the files that programs leave near it.
 func (s *scene) set(below string) {
 	n := 2 + s.r.IntN(5)
 	first := 1 + s.r.IntN(20)

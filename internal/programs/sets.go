@@ -160,8 +160,8 @@ func (c *Choice) sets(f *Folder, paths []string) (sets []Set) {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// networks divides the files of one place by their networks. One file stands for those whose names differ by numbers. alone says that
-// there is no other place: then files that cannot be read stay, and reading them reports the error.
+// networks divides the files of one place by their networks. Of files whose names differ by numbers it opens the first. alone says that
+// there is no other place. Then unreadable files stay, and the command that reads them reports the error.
 func (c *Choice) networks(f *Folder, paths []string, alone bool) (out [][]string) {
 	byName := map[string][]string{}
 	var names []string

@@ -2,7 +2,7 @@ package programs
 
 import "fmt"
 
-// ultralytics saves whole modules, of which ema is the only one in late versions. Its classifier scales pixels to 0 … 1, resizes the
+// ultralytics saves whole modules. Late versions save one module, ema. Its classifier scales pixels to 0 … 1, resizes the
 // shorter edge, and crops the middle.
 var _ = register(Program{
 	Name:     "ultralytics",

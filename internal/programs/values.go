@@ -93,7 +93,7 @@ func plainNode(n ast.Node) any {
 	return nil
 }
 
-// readCSV reads the last row of a table that has a value in one of the columns, by column.
+// readCSV reads the last number of each column of a table.
 func readCSV(path string) map[string]any {
 	b, err := file.Read(path, maxText)
 	if err != nil {
@@ -157,7 +157,7 @@ func numbersOf(v any) (out []float64) {
 	return out
 }
 
-// namesOf returns names by number, as a list or as a dict from numbers: {0: cat, 1: dog}.
+// namesOf returns names by number. They are a list, or a dict from numbers to names.
 func namesOf(v any) (names []string) {
 	switch v := v.(type) {
 	case []any:

@@ -42,8 +42,8 @@ func (f *File) Pairs(m *onnxio.Model, input string) (*preprocess.Pairs, error) {
 	return nil, nil
 }
 
-// Columns returns the names of the columns of rows that an input of the graph takes, in its order. note says why there are none, although
-// the raw examples are rows.
+// Columns returns the names of the columns that an input of the graph takes, in the order of the input. The raw examples must be rows.
+// note says why rows do not tell the columns.
 func (f *File) Columns(m *onnxio.Model, input string) (names []string, note string) {
 	rows := f.rows()
 	inputs := m.FeedInputs()
