@@ -219,7 +219,6 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		if card.Output, err = s.output(m, card); err != nil {
 			return card, err
 		}
-
 	}
 	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
