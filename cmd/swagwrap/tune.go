@@ -44,7 +44,7 @@ func (o *compareOptions) tune(ctx context.Context, t *tunedSettings, in *open.St
 	}
 	n := in.Runs[0].Network
 	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed,
-		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
+		Antithetic: in.Antithetic, Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
 	bar := o.Progress(ctx, "tune", s.TuneImages())
 	s.Resize, s.Announce = bar.Resize, o.announceExtension()
 	run.Progress = bar.Add
