@@ -518,7 +518,7 @@ func (o *sampleOptions) openNumber(networks []*infer.Network, e *ensemble.Ensemb
 	if o.examples == "" || !e.Sampling.Antithetic {
 		return nil, nil
 	}
-	data, err := o.OpenUnlabelled(o.data, o.examples, networks)
+	data, err := open.OpenUnlabelled(o.Opener, o.data, o.examples, networks)
 	if err != nil {
 		return nil, err
 	}

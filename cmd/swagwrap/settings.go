@@ -67,7 +67,10 @@ func (o memberOptions) settings(given bool) (s ensemble.Settings) {
 	case ensemble.Last:
 		s = *ensemble.FromLast()
 	case ensemble.SWAG, ensemble.SWAGDiag:
-		return ensemble.Settings{Draw: ensemble.DrawOf(o.draws.Draws(o.seed, o.method == ensemble.SWAGDiag)), Members: cmp.Or(o.members, ensemble.DefaultMembers)}
+		return ensemble.Settings{
+			Draw:    ensemble.DrawOf(o.draws.Draws(o.seed, o.method == ensemble.SWAGDiag)),
+			Members: cmp.Or(o.members, ensemble.DefaultMembers),
+		}
 	default:
 		s.Covariance, s.Members = o.method, max(1, o.members)
 		return s

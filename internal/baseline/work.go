@@ -227,7 +227,7 @@ func (w *work) add(ctx context.Context, p *Predicted, build func() (infer.Model,
 	if w.large() {
 		p.Models = append(p.Models, m)
 		p.Members++
-		return w.look(ctx, p, m)
+		return p.look(ctx, w, m)
 	}
 	m, closeSession := m.Keep()
 	defer closeSession()
@@ -272,7 +272,7 @@ func (w *work) random(p *Predicted) *Predicted {
 }
 
 // look lets a member whose outcomes are not kept predict a few examples, if they say whether there are enough members.
-func (w *work) look(ctx context.Context, p *Predicted, m infer.Model) error {
+func (p *Predicted) look(ctx context.Context, w *work, m infer.Model) error {
 	if p.enough == nil {
 		return nil
 	}
@@ -284,9 +284,10 @@ func (w *work) look(ctx context.Context, p *Predicted, m infer.Model) error {
 	return err
 }
 
-// openNumber prepares a result of members that are drawn as how says until there are enough of them, if their number is not
+// drawn prepares a result of members that are drawn as how says: until there are enough of them, if their number is not
 // given. A job of several, and a rehearsal, do not see all outcomes: they take the largest number.
-func (w *work) openNumber(p *Predicted, how swag.SampleOptions) {
+func (p *Predicted) drawn(w *work, how swag.SampleOptions) {
+	p.Antithetic = how.Antithetic
 	_, computes := w.networks.(computing)
 	if w.Members == 0 && how.Antithetic && computes && w.shard == nil && !(w.large() && ensemble.Judged(w.targets.Data[0]) == nil) {
 		p.enough = &ensemble.Enough{}
@@ -294,7 +295,7 @@ func (w *work) openNumber(p *Predicted, how swag.SampleOptions) {
 }
 
 // want returns the number of members that a result should have.
-func (w *work) want(p *Predicted) (int, error) {
+func (p *Predicted) want(w *work) (int, error) {
 	if p.enough == nil && p.Members == 0 {
 		return w.most(), nil
 	}
@@ -316,10 +317,9 @@ func (w *work) sampled(how swag.SampleOptions) func(context.Context) (*Predicted
 	how.Seed = w.Seed
 	return func(ctx context.Context) (*Predicted, error) {
 		p, n := w.random(w.predicted()), w.Runs[0].Network
-		p.Antithetic = how.Antithetic
-		w.openNumber(p, how)
+		p.drawn(w, how)
 		for drawn := 0; ; {
-			want, err := w.want(p)
+			want, err := p.want(w)
 			if err != nil || want <= drawn {
 				return p, err
 			}

@@ -2,7 +2,7 @@
 //
 // An [Ensemble] is the content of the file: the paths of the posteriors, the seed, the batch-norm statistics of each
 // member, and the model card. It holds no weights. The weights are drawn again from the posteriors, which are separate
-// files. The members come from one posterior or, in a mixture ([Mix]), from several. docs/formats.md specifies the
+// files. The members come from one posterior or, in a mixture ([Ensemble.Mix]), from several. docs/formats.md specifies the
 // file.
 //
 // A [Scorer] runs an ensemble over any number of examples. It makes the rows that package predictions writes.

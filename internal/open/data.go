@@ -22,7 +22,7 @@ func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) 
 }
 
 // OpenUnlabelled is like [Opener.OpenData] for several networks, and leaves out the labels.
-func (a *Opener) OpenUnlabelled(d DataOptions, path string, networks []*infer.Network) (dataset.Dataset, error) {
+func OpenUnlabelled(a *Opener, d DataOptions, path string, networks []*infer.Network) (dataset.Dataset, error) {
 	opts, err := ReadAs(d, "", networks[0])
 	if err != nil {
 		return nil, err
