@@ -320,6 +320,9 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	switch {
 	case !unknown:
 		return console.Usagef(list, "%w", err)
+	case flag == "antithetic":
+		return console.Usagef("leave it out: members come in antithetic pairs. --draws independent draws them one by one",
+			"--antithetic is now --draws antithetic, and the default")
 	case flags.OnCard(flag):
 		list = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
 	case len(flag) > 1: // single letters are too similar to each other

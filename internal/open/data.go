@@ -23,6 +23,15 @@ func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) 
 	return a.openCached(path, d, opts, []*infer.Network{n})
 }
 
+// OpenUnlabelled is like [Opener.OpenData] for several networks, and leaves out the labels.
+func OpenUnlabelled(a *Opener, d DataOptions, path string, networks []*infer.Network) (dataset.Dataset, error) {
+	opts, err := ReadAs(d, "", networks[0])
+	if err != nil {
+		return nil, err
+	}
+	return a.openCached(path, d, unlabelled(opts), networks)
+}
+
 // openCached opens examples. The networks learn the names in them, so those in later data are compared.
 func (a *Opener) openCached(path string, d DataOptions, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
 	opts.Cache, opts.Sideways = d.Memory.Pictures(), &a.Sideways
