@@ -37,7 +37,7 @@ type Calibration struct {
 	Matrix  []float64 `json:"matrix,omitempty"`
 	// Coefficients are those of quadratic scaling, the constant first.
 	Coefficients []float64 `json:"coefficients,omitempty"`
-	// VennAbers is a step function of log-odds that are rounded to a grid.
+	// VennAbers is a step function of log-odds.
 	VennAbers *calibrate.VennAbers `json:"venn_abers,omitempty"`
 	// Factors multiply the variances: one number for each target, or one for all.
 	Factors []float64 `json:"factors,omitempty"`
