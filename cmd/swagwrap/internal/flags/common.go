@@ -143,7 +143,7 @@ func Order(o *open.FitOptions) Table {
 	return Table{
 		OneOf(Row{
 			Name: "order",
-			Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as " +
+			Usage: "take checkpoints in natural order, of the steps or epochs stored in them or of their names (9 before 10), or as " +
 				"given: natural|given",
 			Default: order,
 			Then: func() error {
@@ -153,7 +153,7 @@ func Order(o *open.FitOptions) Table {
 		}, &order, "natural", "given"),
 		OneOf(Row{
 			Name: "averages",
-			Usage: "leave out checkpoints whose weights are proven to be an average of others, and `ask` where only a name says so; drop " +
+			Usage: "leave out checkpoints whose weights are proven to be an average of others, and ask where only a name says so; drop " +
 				"both, or keep both: ask|keep|drop",
 			Default: string(open.AskAverages),
 		}, &o.Averages, string(open.AskAverages), string(open.KeepAverages), string(open.DropAverages)),
@@ -204,7 +204,7 @@ func BatchNorm(o *open.BatchNormOptions, n *open.NetworkOptions) Table {
 	return Table{
 		Parsed(Row{
 			Name: "bn",
-			Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or " +
+			Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (auto), recompute all, or " +
 				"keep all: auto|recompute|keep",
 			Default: infer.RecomputeTrained.String(),
 			Not:     "drawn alone",
@@ -628,7 +628,7 @@ func Data(d *open.DataOptions, n *open.NetworkOptions) Table {
 		Parsed(Row{
 			Name: "labels-as",
 			Usage: "labels such as 10 are the numbers of classes, or their names, which are numbered in the order of fit --class-names " +
-				"or of the alphabet: numbers|names|`auto`. Class folders are names, as for torchvision, except with numbers",
+				"or of the alphabet: numbers|names|auto. Class folders are names, as for torchvision, except with numbers",
 			Default: names.Auto.String(),
 		}, &d.LabelsAs, names.ParseAs),
 	}, prepared[5:])
@@ -689,7 +689,7 @@ func FileOrder[T ~string](field *T, preset string) *Row {
 
 // Allow makes the row that allows what a command refuses by default.
 func Allow(field *bool, what, means string) *Row {
-	return Parsed(Row{Name: "allow", Usage: "`" + what + "`: " + means}, field, func(s string) (bool, error) {
+	return Parsed(Row{Name: "allow", Usage: what + ": " + means}, field, func(s string) (bool, error) {
 		return true, word.Check(s, what)
 	})
 }

@@ -128,7 +128,7 @@ func (r *Row) help(width int) (lines []string) {
 		name, after, _ := strings.Cut(rest, "`")
 		usage, value = before+name+after, " "+name
 	} else if !r.bare {
-		value = " VALUE"
+		value = " WORD"
 	}
 	if preset := r.GetDefaultText(); preset != "" && preset != "0" {
 		usage += " (default: " + preset + ")"
