@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 TEMPLATE = "model.onnx"
+AVERAGE = "swagwrap.average"  # metadata of a file that has an average: what shows it. averageKey in weights/statefile
 
 
 class Network(Protocol):
@@ -51,7 +52,7 @@ class States:
         self._reference: File | None = None
         self._left = time.perf_counter()
 
-    def save(self, network: Network, epoch: int, metadata: dict[str, str] | None = None) -> Path:
+    def save(self, network: Network, epoch: int) -> Path:
         """Writes the weights of an epoch. The first time it writes the graph, unless a run that goes on has it."""
         first, goes_on, seconds = not self._written, False, time.perf_counter() - self._left
         if first:
@@ -61,7 +62,7 @@ class States:
         weights = network.weights()
         if first:
             write_graph(self.graph, network, self.folder / TEMPLATE, self.examples, overwrite=self.overwrite, goes_on=goes_on)
-        write_weights({name: weights[name] for name in self.graph.names}, path, metadata, overwrite=self.overwrite or path in self._written)
+        write_weights({name: weights[name] for name in self.graph.names}, path, overwrite=self.overwrite or path in self._written)
         self._written.add(path)
         if self.reference:
             self._add_outputs(network, path, first and goes_on, seconds)
@@ -112,7 +113,7 @@ def write_graph(graph: Graph, network: Network, path: Path, examples: Sequence[A
             file.write(work / NAME)
 
 
-def write_weights(weights: Arrays, path: Path, metadata: dict[str, str] | None, *, overwrite: bool) -> None:
+def write_weights(weights: Arrays, path: Path, *, overwrite: bool, metadata: dict[str, str] | None = None) -> None:
     """Writes named tensors."""
     from safetensors.numpy import save_file
 

@@ -26,9 +26,6 @@ from ._states import States, changed_rate, input_names, unique, write_graph
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
-AVERAGED = "Keras's use_ema"
-"""What the metadata `average` of a file says, if its weights are the moving average that the optimizer keeps."""
-
 
 class Callback(keras.callbacks.Callback):  # type: ignore[misc]
     """Saves what `swagwrap fit` needs: `model.onnx` once, `epoch-000.safetensors` and so on, and `swagwrap-reference.npz`.
@@ -155,8 +152,10 @@ class Network:
 
 
 def _variables(model: Any) -> list[tuple[str, Any]]:
-    """The weights of float types by their names. Others are seeds and counters."""
-    return [(name, v) for name, v in zip(unique([v.path for v in model.weights]), model.weights) if "float" in v.dtype]
+    """The weights of float types by their paths, without the name of the model, which a model that was loaded leaves out. Others are
+    seeds and counters."""
+    names = unique([v.path.removeprefix(model.name + "/") for v in model.weights])
+    return [(name, v) for name, v in zip(names, model.weights) if "float" in v.dtype]
 
 
 def _number(v: Any) -> Array:
