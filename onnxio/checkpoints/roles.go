@@ -51,8 +51,9 @@ type roles struct {
 	declared map[string]onnxio.Declared
 	spectral map[string]onnxio.SpectralNorm // by the names of u and v
 	// statistics of batch norms that are written out in operators: the mean's name by the variance's, and back
-	written  map[string]string
-	instance map[string]bool
+	written   map[string]string
+	variances map[string]*onnxio.Tensor // of these layers, by the names of both
+	instance  map[string]bool
 	// initializers holds the names of the initializers of all graphs. Other tensors are in Constant nodes.
 	initializers map[string]bool
 	traced       bool // PyTorch wrote the model, and its weights as initializers
@@ -61,7 +62,7 @@ type roles struct {
 func (s *Set) newRoles(ref *onnxio.Model, rules []RoleRule) *roles {
 	r := &roles{Set: s, rules: rules, used: make([]bool, len(rules)), declared: ref.Declared(),
 		spectral: make(map[string]onnxio.SpectralNorm), written: make(map[string]string), instance: make(map[string]bool),
-		initializers: make(map[string]bool)}
+		variances: make(map[string]*onnxio.Tensor), initializers: make(map[string]bool)}
 	for _, g := range ref.Graphs() {
 		for _, t := range g.Initializers {
 			r.initializers[t.Name] = true
@@ -73,6 +74,7 @@ func (s *Set) newRoles(ref *onnxio.Model, rules []RoleRule) *roles {
 	}
 	for _, bn := range ref.WrittenBatchNorms() {
 		r.written[bn.Mean], r.written[bn.Var] = bn.Var, bn.Mean
+		r.variances[bn.Mean], r.variances[bn.Var] = ref.Tensor(bn.Var), ref.Tensor(bn.Var)
 	}
 	for _, name := range ref.InstanceStatistics() {
 		r.instance[name] = true
@@ -189,17 +191,22 @@ func (r *roles) counts(t *onnxio.Tensor) bool {
 }
 
 // normalises reports whether a tensor and its partner are the running mean and variance of a layer that the graph
-// writes out. Learned weights could have the same formula. So both must differ between checkpoints, and no rule may
-// match them. The exporter or their names must say that they are not weights.
+// writes out. Learned weights could have the same formula. So both must differ between checkpoints, no rule may
+// match them, and no variance may be negative. PyTorch's exporters keep the names that the author of the network gave. If
+// these are not the names of running state, the tensors may be weights, unless the exporter says that they are not.
 func (r *roles) normalises(t *onnxio.Tensor, partner string) bool {
 	for _, name := range []string{t.Name, partner} {
 		kind := r.declared[name].Kind
 		byRule := slices.ContainsFunc(r.rules, func(rule RoleRule) bool { return rule.match.MatchString(name) })
-		if kind == "PARAMETER" || kind == "" && r.named(name) == "" || byRule || !r.differs(name) && len(r.Models) > 1 {
+		byAuthor := r.traced && strings.Contains(name, ".")
+		if kind == "PARAMETER" || byRule || !r.differs(name) && len(r.Models) > 1 || byAuthor && kind == "" && r.named(name) == "" {
 			return false
 		}
 	}
-	return true
+	variance := r.variances[t.Name]
+	return r.every(variance, func(values []float32) bool {
+		return !slices.ContainsFunc(values, func(v float32) bool { return v < 0 })
+	})
 }
 
 // every reports whether a tensor's elements satisfy a condition in every checkpoint. It returns false for a tensor

@@ -72,12 +72,14 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 	return notes, warnings
 }
 
-// rooted names the parameters that may be running variances of a batch norm which is written out in an unknown form.
-func rooted(m *onnxio.Model, l *weights.Layout) []string {
-	return slices.DeleteFunc(onnxio.UnderRoots(m), func(name string) bool {
-		t, ok := l.Find(name)
-		return !ok || t.Role != weights.Parameter
-	})
+// rooted names the parameters that the graph takes the root of.
+func rooted(m *onnxio.Model, l *weights.Layout) (names []string) {
+	for _, r := range m.Roots() {
+		if t, ok := l.Find(r.Tensor); ok && t.Role == weights.Parameter {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // foldedNorms names the parameters that the exporter computed from a weight and the
