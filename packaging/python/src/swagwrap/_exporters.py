@@ -55,7 +55,7 @@ def of_tensorflow(network: Function, weights: Sequence[Array], inputs: Sequence[
 
 
 def of_torch(network: Function, weights: Sequence[Array], inputs: Sequence[Array]) -> onnx.ModelProto:
-    """A function of PyTorch, by its exporter."""
+    """A function of PyTorch, by its exporter. It optimises what does not depend on weights."""
     import torch
 
     class Function(torch.nn.Module):
@@ -68,7 +68,7 @@ def of_torch(network: Function, weights: Sequence[Array], inputs: Sequence[Array
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter, about names of dimensions
         program = torch.onnx.export(
-            Function(), tuple(tensors), dynamo=True, optimize=False, verbose=False, input_names=_names(weights, inputs),
+            Function(), tuple(tensors), dynamo=True, optimize=True, verbose=False, input_names=_names(weights, inputs),
             dynamic_shapes=([None] * len(weights), [{0: batch}] * len(inputs)),
         )
     assert program is not None

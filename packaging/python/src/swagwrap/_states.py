@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -131,6 +132,22 @@ def add_outputs(file: File, network: Network, weights: str) -> None:
     if not rows:
         raise ValueError(f"the network gives no row of outputs for each of {n} examples")
     file.put(rows, about, weights)
+
+
+def arrays_of(x: Any) -> list[Array]:
+    """The inputs of a network: one batch, or a list of them."""
+    return [np.asarray(a) for a in (x if isinstance(x, (list, tuple)) else [x])]
+
+
+def known(path: str | os.PathLike[str], names: Container[str]) -> Arrays:
+    """The tensors of a file. Raises ValueError for one that the network does not have."""
+    from safetensors.numpy import load_file
+
+    there = load_file(path)
+    for name in there:
+        if name not in names:
+            raise ValueError(f"{path}: tensor {name!r}: no weight of this network has the name")
+    return there
 
 
 def unique(names: Sequence[str]) -> list[str]:

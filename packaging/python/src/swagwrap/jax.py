@@ -19,7 +19,7 @@ import numpy as np
 
 from ._exporters import of_jax
 from ._graph import Arrays, Graph
-from ._states import States, input_names, unique, write_graph
+from ._states import States, arrays_of, input_names, known, unique, write_graph
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -36,14 +36,14 @@ def save(
     Give what SGD moved. SWAG does not want averages, such as those of optax.ema. `overwrite` removes checkpoints of this epoch and of
     later ones. `reference=False` does not write `swagwrap-reference.npz`, which has what the network gives for up to 16 inputs of `x`.
     """
-    return States(Path(folder), _arrays(x), overwrite=overwrite, reference=reference).save(Network(model, variables), epoch)
+    return States(Path(folder), arrays_of(x), overwrite=overwrite, reference=reference).save(Network(model, variables), epoch)
 
 
 def export(
     model: Any, x: Any, path: str | os.PathLike[str] = "model.onnx", variables: Any = None, *, overwrite: bool = False, reference: bool = True
 ) -> None:
     """Writes the network with its weights of now: the --template of `swagwrap fit` for files that `swagwrap.convert` made."""
-    network, examples = Network(model, variables), _arrays(x)
+    network, examples = Network(model, variables), arrays_of(x)
     write_graph(network.graph([a[:2] for a in examples]), network, Path(path), examples, overwrite=overwrite, reference=reference)
 
 
@@ -52,13 +52,8 @@ def load(model: Any, path: str | os.PathLike[str], variables: Any = None) -> Any
 
     The file is one that `swagwrap export -o swa.safetensors` writes.
     """
-    from safetensors.numpy import load_file
-
-    there = load_file(path)
     network = Network(model, variables)
-    wrong = sorted(there.keys() - set(network.names))
-    if wrong:
-        raise ValueError(f"{path}: tensor {wrong[0]!r} is no weight of the network, which has {', '.join(network.names[:5])}, ...")
+    there = known(path, network.names)
     leaves = [jax.numpy.asarray(there[name], leaf.dtype) if name in there else leaf for name, leaf in zip(network.names, network.leaves)]
     tree = jax.tree_util.tree_unflatten(network.tree, leaves)
     if variables is not None:
@@ -112,7 +107,3 @@ class Network:
 
         model = of_jax(network, list(self.weights().values()), inputs)
         return Graph.of_function(model, list(self.weights()), input_names(len(inputs), []))
-
-
-def _arrays(x: Any) -> list[Array]:
-    return [np.asarray(a) for a in (x if isinstance(x, (list, tuple)) else [x])]

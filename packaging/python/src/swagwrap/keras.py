@@ -21,7 +21,7 @@ import numpy as np
 
 from ._exporters import of_jax, of_tensorflow, of_torch
 from ._graph import Arrays, Graph
-from ._states import States, changed_rate, input_names, unique, write_graph
+from ._states import States, changed_rate, input_names, known, unique, write_graph
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -100,14 +100,8 @@ def export(model: Any, x: Any, path: str | os.PathLike[str] = "model.onnx", *, o
 
 def load(model: Any, path: str | os.PathLike[str]) -> None:
     """Puts the weights of a file into the model, such as those that `swagwrap export -o swa.safetensors` writes."""
-    from safetensors.numpy import load_file
-
-    there = load_file(path)
     variables = dict(_variables(model))
-    wrong = sorted(there.keys() - variables.keys())
-    if wrong:
-        raise ValueError(f"{path}: tensor {wrong[0]!r} is no weight of the model, which has {', '.join(list(variables)[:5])}, ...")
-    for name, value in there.items():
+    for name, value in known(path, variables).items():
         variables[name].assign(value)
 
 

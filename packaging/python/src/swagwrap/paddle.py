@@ -17,7 +17,7 @@ import numpy as np
 import paddle
 
 from ._graph import Arrays, Graph
-from ._states import States, input_names, write_graph
+from ._states import States, arrays_of, input_names, known, write_graph
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -30,24 +30,19 @@ def save(folder: str | os.PathLike[str], model: Any, x: Any, epoch: int, *, over
     SWAG does not want averages, such as those of ModelAverage and ExponentialMovingAverage. `overwrite` removes checkpoints of this epoch
     and of later ones. `reference=False` does not write `swagwrap-reference.npz`, which has what the network gives for up to 16 inputs of `x`.
     """
-    return States(Path(folder), _arrays(x), overwrite=overwrite, reference=reference).save(Network(model), epoch)
+    return States(Path(folder), arrays_of(x), overwrite=overwrite, reference=reference).save(Network(model), epoch)
 
 
 def export(model: Any, x: Any, path: str | os.PathLike[str] = "model.onnx", *, overwrite: bool = False, reference: bool = True) -> None:
     """Writes the network with its weights of now: the --template of `swagwrap fit` for files that `swagwrap.convert` made."""
-    network, examples = Network(model), _arrays(x)
+    network, examples = Network(model), arrays_of(x)
     write_graph(network.graph(examples), network, Path(path), examples, overwrite=overwrite, reference=reference)
 
 
 def load(model: Any, path: str | os.PathLike[str]) -> None:
     """Puts the weights of a file into the model, such as those that `swagwrap export -o swa.safetensors` writes."""
-    from safetensors.numpy import load_file
-
-    there, own = load_file(path), model.state_dict()
-    wrong = sorted(there.keys() - own.keys())
-    if wrong:
-        raise ValueError(f"{path}: tensor {wrong[0]!r} is no weight of the model, which has {', '.join(list(own)[:5])}, ...")
-    model.set_state_dict({**own, **there})
+    own = model.state_dict()
+    model.set_state_dict({**own, **known(path, own)})
 
 
 class Network:
@@ -98,7 +93,3 @@ class _evaluating:
     def __exit__(self, *_: object) -> None:
         for layer in self.training:
             layer.training = True
-
-
-def _arrays(x: Any) -> list[Array]:
-    return [np.asarray(a) for a in (x if isinstance(x, (list, tuple)) else [x])]
