@@ -23,7 +23,7 @@ type formulas struct {
 	ranks   map[string]int
 	vectors map[string]*perChannel
 	steps   []step           // in the order of the graph
-	made  map[string]*step // by the names of their outputs
+	made    map[string]*step // by the names of their outputs
 	readers map[any][]*Node  // of tensors, and of computed values by their names; nil for an output of a graph
 }
 
