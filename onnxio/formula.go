@@ -23,7 +23,7 @@ type formulas struct {
 	ranks   map[string]int
 	vectors map[string]*perChannel
 	steps   []step           // in the order of the graph
-	ending  map[string]*step // by the names of their outputs
+	made    map[string]*step // by the names of their outputs
 	readers map[any][]*Node  // of tensors, and of computed values by their names; nil for an output of a graph
 }
 
@@ -54,7 +54,7 @@ const (
 )
 
 func (m *Model) formulas() *formulas {
-	f := &formulas{viewer: m.viewer(), m: m, ranks: m.Ranks(), vectors: make(map[string]*perChannel), ending: make(map[string]*step)}
+	f := &formulas{viewer: m.viewer(), m: m, ranks: m.Ranks(), vectors: make(map[string]*perChannel), made: make(map[string]*step)}
 	f.steps = make([]step, 0, len(f.places)) // pointers into it stay
 	for i, p := range f.places {
 		if len(p.Node.Outputs) != 1 || len(p.Node.Inputs) == 0 {
@@ -65,7 +65,7 @@ func (m *Model) formulas() *formulas {
 			f.vectors[out] = v
 		} else if s, ok := f.step(i, p); ok {
 			f.steps = append(f.steps, s)
-			f.ending[out] = &f.steps[len(f.steps)-1]
+			f.made[out] = &f.steps[len(f.steps)-1]
 		}
 	}
 	return f
@@ -236,13 +236,13 @@ func (f *formulas) step(index int, p Place) (s step, ok bool) {
 		}
 	}
 	if ok {
-		s.from = f.ending[p.Node.Inputs[s.data]]
+		s.from = f.made[p.Node.Inputs[s.data]]
 	}
 	return s, ok
 }
 
-// endingAt returns the formula of the batch norm whose last step with mean or variance is s, or nil.
-func (f *formulas) endingAt(s *step) *Formula {
+// batchNormAt returns the formula of the batch norm whose last step with mean or variance is s, or nil.
+func (f *formulas) batchNormAt(s *step) *Formula {
 	if s.by == nil || s.by.channels < 2 {
 		return nil
 	}

@@ -6,13 +6,9 @@ type Root struct {
 	Least  float64 // the smallest element that has a root
 }
 
-// Roots returns the stored tensors that the main graph takes the root of, except the variances of [Model.WrittenBatchNorms].
+// Roots returns the stored tensors that the main graph takes the root of.
 func (m *Model) Roots() (roots []Root) {
-	known := make(map[*Tensor]bool)
-	for _, bn := range m.WrittenBatchNorms() {
-		known[bn.Written.variance] = true
-	}
-	v := m.viewer()
+	known, v := make(map[*Tensor]bool), m.viewer()
 	for _, p := range v.places {
 		root := p.Node.OpType == "Sqrt"
 		if p.Node.OpType == "Pow" && len(p.Node.Inputs) == 2 {

@@ -15,7 +15,7 @@ import (
 func (m *Model) WrittenBatchNorms() (out []BatchNorm) {
 	f := m.formulas()
 	for i := range f.steps {
-		if w := f.endingAt(&f.steps[i]); w != nil {
+		if w := f.batchNormAt(&f.steps[i]); w != nil {
 			first, last := w.steps[0].place.Node, w.steps[len(w.steps)-1].place.Node
 			out = append(out, BatchNorm{
 				Node:     last,
