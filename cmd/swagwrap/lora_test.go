@@ -50,7 +50,7 @@ func TestLoRA(t *testing.T) {
 	}
 	check := func(name string, posterior string, want []float64, sample ...string) {
 		t.Helper()
-		run(append(append([]string{"sample", "--force", "--draws", "independent", "-o", out("e.safetensors")}, sample...), posterior)...)
+		run(append(append([]string{"sample", "--force", "-o", out("e.safetensors")}, sample...), posterior)...)
 		printed := run("score", "--force", "--text", "window=8 stride=4", "-o", out("out.jsonl"), out("e.safetensors"), text)
 		got, most, sum := tokenLosses(t, out("out.jsonl")), 0.0, 0.0
 		if len(got) != len(want) {
@@ -83,7 +83,7 @@ func TestLoRA(t *testing.T) {
 			sums[i] += math.Exp(-l)
 			mean[i] = -math.Log(sums[i] / float64(m+1))
 		}
-		check(fmt.Sprint(m+1, " members"), posterior, mean, "-n", fmt.Sprint(m+1))
+		check(fmt.Sprint(m+1, " members"), posterior, mean, "--draws", "independent", "-n", fmt.Sprint(m+1))
 	}
 
 	// The scale alpha / r is in the graph. Adapters with another one are refused.
