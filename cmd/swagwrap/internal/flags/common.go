@@ -397,6 +397,7 @@ func Noise(r Row, field *[]float64) *Row {
 // Count makes the row of the number of members. 0 stands for auto, and how describes what that looks at.
 func Count(r Row, field *int, how string) *Row {
 	r.Name, r.Short = "members", "n"
+	r.Hint = inDigits + ", or " + auto
 	r.Usage = fmt.Sprintf("draw `S` members; auto draws as few antithetic pairs as are as near to very many members as %d independent "+
 		"ones, %s", ensemble.DefaultMembers, how)
 	return Parsed(r, field, func(s string) (int, error) {
