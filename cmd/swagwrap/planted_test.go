@@ -26,7 +26,7 @@ func TestPlanted(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cache := t.TempDir()
-	for _, folder := range []string{ort.Version, "openvino-" + ort.OpenVINOVersion, "webgpu-" + ort.Version, "cuda-" + ort.Version} {
+	for _, folder := range []string{ort.Version, "openvino-" + ort.OpenVINOVersion, "webgpu-" + ort.DeviceVersion, "cuda-" + ort.DeviceVersion} {
 		plant(t, filepath.Join(cache, "swagwrap", "onnxruntime-"+folder), code, library.Path)
 	}
 	for _, tt := range []struct {
@@ -87,7 +87,7 @@ func plant(t *testing.T, dir string, code []byte, good string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"libonnxruntime.so", "libonnxruntime.dylib", "libonnxruntime.so.1.24.1", "libonnxruntime.so.1.30.0", "libonnxruntime_providers_shared.so",
+	for _, name := range []string{"libonnxruntime.so", "libonnxruntime.dylib", "libonnxruntime.so.1.24.1", "libonnxruntime.so.1.30.0", "libonnxruntime.so.1.32.0", "libonnxruntime_providers_shared.so",
 		"libonnxruntime_providers_cuda.so", "libonnxruntime_providers_openvino.so", "libtbb.so.12", "libopenvino.so.2541", "libopenvino_onnx_frontend.so.2541", "libopenvino_intel_cpu_plugin.so"} {
 		path := filepath.Join(dir, name)
 		err := os.WriteFile(path, code, 0o755)
