@@ -113,7 +113,7 @@ func Find(g FindOptions) *Found {
 		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() && !proved(folders, m, network) {
-		f.preprocessing(g, network, folders, near)
+		f.preprocessing(g, network, near.Preprocess())
 	}
 	return f
 }
@@ -298,8 +298,9 @@ func HasCheckpoints(path string) bool {
 	return len(f.States)+len(f.Graphs) > 0 && !pictures
 }
 
-// preprocessing finds the preprocessing of pictures in a configuration, or in what the network saw in training.
-func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string, near *programs.Run) {
+// preprocessing finds the normalisation of pictures in what the network saw in training. near is what fit finds, or nil: it stands if
+// nothing contradicts it.
+func (f *Found) preprocessing(g FindOptions, network *infer.Graph, near *programs.Preprocessing) {
 	opts := dataset.Options{
 		Shape:      network.Input.Shape[1:],
 		Fields:     network.Fields(),
@@ -309,26 +310,25 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 	if d, err := dataset.Open([]string{g.Test}, opts); opts.Uint8 || err == nil && dataset.AsSeen(d) {
 		return // nothing is preprocessed
 	}
-	for _, name := range []string{"preprocessor_config.json", "config.json"} {
-		for _, path := range []string{programs.First(folders, name), near.Find(name)} {
-			if _, err := preprocess.ReadFile(path); path != "" && err == nil {
-				f.found("the preprocessing: "+path, &f.Preprocess, path)
-				return
-			}
-		}
-	}
-	if words, from := near.Preprocess(); words != "" {
-		if _, err := (preprocess.Settings{}).With(words); err == nil {
-			f.found(fmt.Sprintf("the preprocessing %q: %s of %s", words, from, near.Program.Name), &f.Preprocess, words)
-			return
-		}
-	}
 	opts.Arrays = dataset.Auto
 	d, err := dataset.Open([]string{g.Training}, opts)
 	if err != nil || !dataset.AsSeen(d) {
 		return
 	}
-	if words := normalization(d, network); words != "" {
+	words := normalization(d, network)
+	if near != nil {
+		if words == "" {
+			return
+		}
+		seen, err := near.With(words)
+		if err != nil || near.SameNormalization(seen) {
+			return
+		}
+		f.found(fmt.Sprintf("the normalisation %q, and not that of %s: the values in %s are 8-bit pixels that were normalised so", words,
+			near.From, g.Training), &f.Preprocess, near.Spec+" "+words)
+		return
+	}
+	if words != "" {
 		f.found(fmt.Sprintf("the normalisation %q: the values in %s are 8-bit pixels that were normalised so", words, g.Training),
 			&f.Preprocess, words)
 	}

@@ -214,7 +214,7 @@ func (o *Ordered) nearby(args []string) *programs.Run {
 			top = arg
 		}
 	}
-	return programs.Near(o.Paths, top, o.open(o.last()))
+	return programs.Near(o.Paths, top, Graph(o.Source.Template), o.open(o.last()))
 }
 
 // last returns the path of the last checkpoint, or "".
