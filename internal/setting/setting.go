@@ -10,7 +10,6 @@ const (
 	AdaptWeight Setting = "adapt-weight"
 	AllTest     Setting = "all-test"
 	Allow       Setting = "allow"
-	Antithetic  Setting = "antithetic"
 	Arrays      Setting = "arrays"
 	Augment     Setting = "augment"
 	Averages    Setting = "averages"

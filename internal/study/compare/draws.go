@@ -15,8 +15,8 @@ import (
 
 // Redrawn holds the data for estimating how a method's losses vary with labels and draws.
 type Redrawn struct {
-	// Without holds the first loss without one group of members, by group and example, and Weights the weights of the
-	// groups. Both are nil without random draws.
+	// Without holds the first loss without one unit of chance, by unit and example, and Weights the weights of the units: a
+	// group of members, or an antithetic pair. Both are nil without random draws.
 	Without [][]float64
 	Weights []float64
 	// Reordered holds the first loss with other orders of the batch-norm examples, by order and example.
@@ -24,10 +24,6 @@ type Redrawn struct {
 	// Fits holds, by loss, the variance that a fitted number adds. It is nil for a method without one.
 	Fits []float64
 }
-
-// FewMembers is the number of members below which nothing is concluded about a method: the effect of the draws cannot be
-// estimated.
-const FewMembers = 10
 
 // refits returns the variance of each loss that comes from the fit of the calibration of outcomes: see [builder.refitsWith].
 func (b *builder) refits(m *Method, fitted *task.Fitted, outcomes, validation []float64) ([]float64, error) {
@@ -98,16 +94,21 @@ func (b *builder) redraw(m *Method, p *baseline.Predicted) error {
 		}
 		return all[0], nil
 	}
-	for g := range p.Groups {
+	units := p.Units()
+	for g, unit := range units {
 		if !p.Drawn {
 			break
 		}
-		m.Weights = append(m.Weights, float64(p.Groups[g].Weight))
-		if len(p.Groups) == 1 {
-			m.Without = append(m.Without, m.Losses[0].Values) // a single group gives no information
+		weight := 0.0
+		for _, group := range unit {
+			weight += float64(group.Weight)
+		}
+		m.Weights = append(m.Weights, weight)
+		if len(units) == 1 {
+			m.Without = append(m.Without, m.Losses[0].Values) // a single unit gives no information
 			break
 		}
-		l, err := loss(slices.Concat(p.Groups[:g], p.Groups[g+1:])...)
+		l, err := loss(slices.Concat(slices.Concat(units[:g]...), slices.Concat(units[g+1:]...))...)
 		if err != nil {
 			return err
 		}
@@ -137,10 +138,10 @@ func (b *builder) more(p *baseline.Predicted) (int, error) {
 	if base == nil || !base.Sound() {
 		base = find(b.methods, baseline.SWA)
 	}
-	if base == nil || !base.Sound() || len(p.Groups) < FewMembers {
+	if base == nil || !base.Sound() || chance.Few(len(p.Groups), p.Antithetic) {
 		return p.Members, nil
 	}
-	m := &Method{Members: p.Members}
+	m := &Method{Members: p.Members, Antithetic: p.Antithetic}
 	var validation []float64
 	if p.Validation != nil {
 		validation = p.Validation.Mean()
@@ -163,5 +164,5 @@ func (b *builder) more(p *baseline.Predicted) (int, error) {
 	if !(draws > examples/2) {
 		return p.Members, nil
 	}
-	return min(b.MaxMembers, max(p.Members+1, Settling(p.Members, draws, examples))), nil
+	return min(b.MaxMembers, max(p.Members+2, Settling(p.Members, draws, examples))), nil
 }
