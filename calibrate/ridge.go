@@ -3,6 +3,8 @@ package calibrate
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // VectorFolds is the number of folds in which [FitVectorScaling] chooses its ridge.
@@ -36,31 +38,36 @@ func stratified(labels []int) [][]int {
 	return folds
 }
 
-// chooseRidge returns the ridge with the least NLL of rows in folds that the fit has not seen, or +Inf.
-func (s scored) chooseRidge(folds [][]int) float64 {
+// chooseRidge returns the ridge with the least NLL of rows in folds that the fit has not seen, or +Inf, and the NLL of each row. That
+// is nil without folds.
+func (s scored) chooseRidge(folds [][]int) (best float64, unseen []float64) {
 	best, least := math.Inf(1), math.Inf(1)
 	if len(folds) < 2 {
-		return best
+		return best, nil
 	}
 	paths := make([]*ridgePath, len(folds))
 	for f := range folds {
 		paths[f] = s.path(Others(folds, f))
 	}
 	for worse := 0; worse < patience; {
-		nll := 0.0
+		nll := make([]float64, len(s.labels))
 		for f, rows := range folds {
-			nll += paths[f].unseen(rows)
+			v, z := paths[f].scaled(), make([]float64, s.classes)
+			for _, i := range rows {
+				v.scale(z, s.row(i))
+				nll[i] = logSumExp(z) - z[s.labels[i]]
+			}
 		}
-		if worse++; nll < least {
-			best, least, worse = paths[0].ridge, nll, 0
+		if worse++; floats.Sum(nll) < least {
+			best, least, worse, unseen = paths[0].ridge, floats.Sum(nll), 0, nll
 		}
 		for _, p := range paths {
 			if !p.next() {
-				return best
+				return best, unseen
 			}
 		}
 	}
-	return best
+	return best, unseen
 }
 
 // ridgePath fits some rows with one ridge after the other. Each fit begins at the one before.
@@ -105,11 +112,6 @@ func (p *ridgePath) scaled() VectorScaling {
 		v.Scale[c] /= p.t.T
 	}
 	return v
-}
-
-// unseen returns the sum of the NLL of other rows.
-func (p *ridgePath) unseen(rows []int) float64 {
-	return p.of.vectorNLL(rows, p.scaled()) * float64(len(rows))
 }
 
 // result returns the exact fit with the present ridge.

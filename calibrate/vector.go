@@ -24,6 +24,9 @@ type VectorScaling struct {
 	Steps     int  // of Newton's method
 	Converged bool // false if the steps ran out before the minimum
 
+	// Unseen has the NLL of each row for the fit of the other folds, with the same ridge. It is nil without folds.
+	Unseen []float64
+
 	// Absent lists the classes without a label in the fitting set. Only the ridge keeps their probabilities above 0.
 	Absent []int
 
@@ -63,11 +66,13 @@ func FitVectorScalingFolds(logits []float64, classes int, labels []int, folds []
 	if err != nil {
 		return VectorScaling{}, err
 	}
-	ridge := s.chooseRidge(folds)
+	ridge, unseen := s.chooseRidge(folds)
 	all := s.path(allRows(len(labels)))
 	for all.ridge > ridge && all.next() {
 	}
-	return all.result(), nil
+	v := all.result()
+	v.Unseen = unseen
+	return v, nil
 }
 
 // Apply stores softmax(Scale∘z + Bias) in dst for each row z of logits, n×classes in row-major order. dst has the
@@ -205,16 +210,6 @@ func (q *vectorProblem) value(x []float64) (value, nll float64) {
 		ridge += d * d
 	}
 	return nll + q.lambda/2*ridge, nll
-}
-
-// vectorNLL returns the mean NLL of the given rows after scaling by v, in nats.
-func (s scored) vectorNLL(rows []int, v VectorScaling) (nll float64) {
-	z := make([]float64, s.classes)
-	for _, i := range rows {
-		v.scale(z, s.row(i))
-		nll += (logSumExp(z) - z[s.labels[i]]) / float64(len(rows))
-	}
-	return nll
 }
 
 // logSumExp keeps full precision if the sum is barely more than its largest term.

@@ -34,9 +34,7 @@ func (b *builder) fitAll(m *Method, p *baseline.Predicted) (*kept, error) {
 	if p.Fitted == nil {
 		return all, nil
 	}
-	var err error
-	m.Fits, err = b.refitsWith(m, p.Fitted, p.With)
-	return all, err
+	return all, b.refitWith(m, p.Fitted, p.With)
 }
 
 // fitNoise fits the missing noise. Networks for a regression may predict none. Then each method gets the noise that makes the
@@ -50,8 +48,7 @@ func (b *builder) fitNoise(m *Method, all *kept) (err error) {
 		return nil
 	}
 	m.deploy(m.Noise)
-	m.Fits, err = b.refits(m, m.Noise, all.raw, all.rawValidation)
-	return err
+	return b.refit(m, m.Noise, all.raw, all.rawValidation)
 }
 
 // withNoise returns the outcomes of the test and validation data with the missing noise. It returns them unchanged if no noise
@@ -71,6 +68,9 @@ func (b *builder) withNoise(outcomes, validation []float64) (test, val []float64
 func (b *builder) fitScaling(m *Method, p *baseline.Predicted, by task.Calibrator, all *kept) error {
 	if p.By == "" {
 		all.final = all.own
+		if m.Noise == nil && p.Fitted == nil && all.validation != nil {
+			m.Unseen, _ = b.firstLosses(m, all.validation, b.Validation.Labels()) // what fits to them reports labels that are wrong
+		}
 		return b.decide(m, all.validation)
 	}
 	scaled, s, err := b.scale(by, all.own, all.validation)
@@ -82,8 +82,10 @@ func (b *builder) fitScaling(m *Method, p *baseline.Predicted, by task.Calibrato
 		return err
 	}
 	all.final = scaled
-	m.Fits, err = b.refits(m, s, all.own, all.validation)
-	return err
+	if err := b.refit(m, s, all.own, all.validation); err != nil {
+		return err
+	}
+	return b.crossFit(m, by, s, all.validation)
 }
 
 // fit fits a calibrator on the validation data, or on halves of the test data without it.

@@ -171,7 +171,7 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 				t.Fatal(err)
 			}
 			m.Scaling = s
-			if m.Fits, err = b.refits(m, s, outcomes, validation); err != nil {
+			if err := b.refit(m, s, outcomes, validation); err != nil {
 				t.Fatal(err)
 			}
 			outcomes = scaled

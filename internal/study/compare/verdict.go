@@ -94,7 +94,7 @@ func (r *Result) betterPlain(base *Method) *Method {
 // the method without the number, and fits is the variance that the fit adds to it.
 //
 // The cost of a number that is not needed is ½·h·v·χ² if validation and test data are of one kind. χ² has one degree of freedom,
-// and fits is ½(h·v)²: see [chance.RefitVariances]. The choice of the test data adds a normal error. Each has the
+// and fits is ½(h·v)²: see [chance.NewRefit]. The choice of the test data adds a normal error. Each has the
 // quantile of 0.999. TestUnlike has the rate of false alarms.
 func (r *Result) unlike(d Difference, fits float64) bool {
 	const chiSquared, normal = 10.828, 3.090
