@@ -63,6 +63,7 @@ const (
 	Report      Setting = "report"
 	Role        Setting = "role"
 	Runtime     Setting = "ort-lib"
+	Scale       Setting = "scale"
 	SaveBatch   Setting = "save-batch"
 	Scores      Setting = "scores"
 	Sets        Setting = "set"
