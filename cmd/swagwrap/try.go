@@ -28,7 +28,7 @@ import (
 )
 
 // notInTry are flags of fit and compare that try sets itself, or that belong to other work than a first trial.
-var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "quiet", "verbose", "each-run"}
+var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "no-graph", "quiet", "verbose", "each-run"}
 
 func tryCommand(a *app) *command {
 	o := &tryOptions{app: a}

@@ -37,6 +37,7 @@ type FitOptions struct {
 	Mean        string   // the file of the mean, or KEY=FILE, or ""
 	Averages    Averages // what happens to averages among the checkpoints; "" asks
 	Folded      bool     // batch norm may be folded
+	NoGraph     bool     // only the average of the weights is wanted: see [WeightsMean]
 	Spread      string   // the flag that says how deviations are taken, or ""
 	Source      SourceOptions
 	Network     NetworkOptions

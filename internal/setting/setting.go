@@ -46,6 +46,7 @@ const (
 	Method      Setting = "method"
 	Methods     Setting = "methods"
 	Metrics     Setting = "metrics"
+	NoGraph     Setting = "no-graph"
 	NoiseStd    Setting = "noise-std"
 	Order       Setting = "order"
 	Output      Setting = "o"
