@@ -31,6 +31,7 @@ import (
 type FitOptions struct {
 	Checkpoints []string // files and folders
 	AsGiven     bool     // their order is that of training
+	Last        int      // the number of checkpoints to take, the last ones, or 0 for all
 	Output      string   // the path of the posterior
 	Extend      string   // the path of an older posterior, or ""
 	Theta0      string   // the path of the pre-trained network, or ""

@@ -77,6 +77,7 @@ const (
 	Template    Setting = "template"
 	Text        Setting = "text"
 	Theta0      Setting = "theta0"
+	Last        Setting = "last"
 	Threshold   Setting = "threshold"
 	Tile        Setting = "tile"
 	Tune        Setting = "tune"
