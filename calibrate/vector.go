@@ -362,12 +362,18 @@ func (s scored) judge(v *VectorScaling, rows []int) {
 // rowsPerClass is the number of rows per class below which vector scaling is hardly better than a temperature, and may be worse.
 const rowsPerClass = 50
 
-// Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns if there are fewer than
-// 50 rows per class.
+// Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns with a [ScarceError] if there are
+// fewer than 50 rows per class.
 func (v VectorScaling) Warnings(rows int) []error {
 	if want := rowsPerClass * len(v.Scale); rows < want {
-		return []error{fmt.Errorf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", 2*len(v.Scale),
-			rows, rowsPerClass)}
+		return []error{&ScarceError{2 * len(v.Scale), rows}}
 	}
 	return nil
+}
+
+// ScarceError says that many numbers are fitted to few rows.
+type ScarceError struct{ Numbers, Rows int }
+
+func (e *ScarceError) Error() string {
+	return fmt.Sprintf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", e.Numbers, e.Rows, rowsPerClass)
 }
