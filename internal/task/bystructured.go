@@ -28,7 +28,12 @@ var matrixScaling = &method{
 		s, err := calibrate.FitMatrixScaling(logs, t.count, labels.Classes)
 		return structured(ByMatrix, s), err
 	},
-	program: func(c *Calibration) program { return program{steps: []step{c.mix(), matrix{c.Matrix, c.Bias}}} },
+	program: func(c *Calibration) program {
+		if c.Matrix == nil { // too few rows: see [calibrate.Diagonal]
+			return structuredScaling.program(c)
+		}
+		return program{steps: []step{c.mix(), matrix{c.Matrix, c.Bias}}}
+	},
 }
 
 func (c *Calibration) mix() mix { return mix{c.Temperature, c.Uniform, len(c.Bias)} }
@@ -79,8 +84,8 @@ func (s mix) torch(p *pytorch) {
 type matrix struct{ rows, bias []float64 }
 
 func (s matrix) check() error {
-	if n := len(s.bias); n > calibrate.MatrixClasses || len(s.rows) != n*n {
-		return bad("matrix", len(s.rows), fmt.Sprintf("a row of %d elements for each bias, and at most %d", n, calibrate.MatrixClasses))
+	if n := len(s.bias); len(s.rows) != n*n {
+		return bad("matrix", len(s.rows), fmt.Sprintf("a row of %d elements for each bias", n))
 	}
 	return nil
 }
