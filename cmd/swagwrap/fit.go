@@ -129,7 +129,7 @@ func (o *fitOptions) rows() flags.Table {
 		}, &o.how.Rank),
 		flags.Parsed(flags.Row{
 			Name: "deviations",
-			Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the " +
+			Usage: "take them from the running mean, as the paper does; from the final mean, the best K of all; or as the " +
 				"authors' code does, in float32: running|final|reference",
 			Default: string(swag.Running),
 			Not:     "extend mean spread",
@@ -163,7 +163,7 @@ func (o *fitOptions) rows() flags.Table {
 		}, &o.how.ReferToCheckpoints),
 		flags.Repeated(flags.Row{
 			Name: "role",
-			Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last " +
+			Usage: "`NAME=ROLE`: parameter averages and samples the tensor NAME. buffer does not, and members have the last " +
 				"checkpoint's. * stands for any text. May be given several times",
 			Preset: "chosen automatically; inspect lists the roles",
 			Hint:   "NAME is a tensor's, as inspect lists them; quote a * for the shell",
@@ -180,7 +180,7 @@ func (o *fitOptions) rows() flags.Table {
 		}, &o.files.Parity.File),
 		flags.Parsed(flags.Row{
 			Name:    "parity",
-			Usage:   "compare with reference outputs if they are there: `on`|off. off goes on without, and the model card says so",
+			Usage:   "compare with reference outputs if they are there: on|off. off goes on without, and the model card says so",
 			Default: "on",
 		}, &o.files.Parity.Off, func(s string) (off bool, err error) { return s == "off", word.Check(s, "on", "off") }),
 		flags.Allow(&o.files.Folded, "folded", "go on although batch norm was folded into the weights"),

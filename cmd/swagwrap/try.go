@@ -128,6 +128,9 @@ func (o *tryOptions) try(ctx context.Context) error {
 			return console.BadInput(file.Error(path, err))
 		}
 	}
+	if err := testIsLast(args); err != nil {
+		return err
+	}
 	var err error
 	if t.folder, err = console.CreateFolder(o.output.Path, o.output.Force); err != nil {
 		return err
@@ -162,6 +165,19 @@ func (o *tryOptions) try(ctx context.Context) error {
 		o.Logf("now your own checkpoints: %s", console.Shell(o.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
+}
+
+// testIsLast refuses checkpoints in the place of the test data.
+func testIsLast(args []string) error {
+	if len(args) < 2 || !open.HasCheckpoints(args[len(args)-1]) {
+		return nil
+	}
+	test := args[len(args)-1]
+	if others := args[:len(args)-1]; !slices.ContainsFunc(others, open.HasCheckpoints) {
+		return console.Usagef(console.Shell(slices.Concat([]string{"swagwrap", "try", test}, others)...),
+			"%s has no checkpoints, but %s has: the test data come last", args[0], test)
+	}
+	return console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data", "%s has checkpoints, want test data", test)
 }
 
 // read reads what the user gave as the options of fit and compare.

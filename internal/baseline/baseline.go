@@ -171,9 +171,10 @@ type Inputs struct {
 	// Full adds the methods with Method.Full to all methods, and Tries those with Method.Tried.
 	Full, Tries bool
 
-	Members int
-	Seed    uint64
-	Scale   float64 // α of SWAG and of isotropic noise; SWAG-Diag uses 1, as in the paper
+	Members    int  // S, or 0 for as few as have the error of [ensemble.DefaultMembers] independent ones: see [chance.Antithetic]
+	Antithetic bool // members are drawn in pairs
+	Seed       uint64
+	Scale      float64 // α of SWAG and of isotropic noise; SWAG-Diag uses 1, as in the paper
 	// Tuned holds the sampling options that validation data chose for SWAG, or nil. At scale 0 it is SWA. Its seed is
 	// Seed.
 	Tuned *swag.SampleOptions
@@ -338,7 +339,10 @@ func called(name string) func(*Inputs) string { return func(*Inputs) string { re
 
 func oneNetwork(_ *Inputs, c Cost) int64 { return c.Start }
 
-func eachMember(in *Inputs, c Cost) int64 { return int64(in.Members) * (c.Start + c.BatchNorm) }
+func eachMember(in *Inputs, c Cost) int64 { return int64(in.most()) * (c.Start + c.BatchNorm) }
+
+// most returns the largest number of members that a method may have, without those of [Targets.More].
+func (in *Inputs) most() int { return cmp.Or(in.Members, ensemble.DefaultMembers) }
 
 // shared returns the cost of a method that adds no network to the result of [Method.From].
 func shared(cost func(*Inputs, Cost) int64) func(*Inputs, Cost) int64 {

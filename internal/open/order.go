@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/progress"
@@ -86,7 +87,7 @@ func find(args []string, graph string) (r *run, err error) {
 func (r *run) search(dir, graph string) error {
 	folder, err := programs.List(dir, nil)
 	if err != nil {
-		return BadInput(err)
+		return BadInput(file.Error(dir, err))
 	}
 	defer folder.Close()
 	chosen, err := folder.Choose(fits(append(folder.Graphs, graph)))
@@ -213,7 +214,7 @@ func (o *Ordered) nearby(args []string) *programs.Run {
 			top = arg
 		}
 	}
-	return programs.Near(o.Paths, top, o.open(o.last()))
+	return programs.Near(o.Paths, top, Graph(o.Source.Template), o.open(o.last()))
 }
 
 // last returns the path of the last checkpoint, or "".

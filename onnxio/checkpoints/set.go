@@ -111,6 +111,9 @@ func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 			Hint: setting.Line(setting.Inspect.String()) + " lists the tensors with their roles",
 		}
 	}
+	if err := r.unasked(ref); err != nil {
+		return nil, err
+	}
 	if s.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, &onnxio.Error{Path: ref.Path, Err: err}
 	}

@@ -15,8 +15,8 @@ import (
 
 // Redrawn holds the data for estimating how a method's losses vary with labels and draws.
 type Redrawn struct {
-	// Without holds the first loss without one group of members, by group and example, and Weights the weights of the
-	// groups. Both are nil without random draws.
+	// Without holds the first loss without one unit of chance, by unit and example, and Weights the weights of the units: a
+	// group of members, or an antithetic pair. Both are nil without random draws.
 	Without [][]float64
 	Weights []float64
 	// Reordered holds the first loss with other orders of the batch-norm examples, by order and example.
@@ -27,10 +27,6 @@ type Redrawn struct {
 	// for methods that do not predict it.
 	Unseen []float64
 }
-
-// FewMembers is the number of members below which nothing is concluded about a method: the effect of the draws cannot be
-// estimated.
-const FewMembers = 10
 
 // refit computes what the fit of the calibration of outcomes adds: see [builder.refitWith].
 func (b *builder) refit(m *Method, fitted *task.Fitted, outcomes, validation []float64) error {
@@ -129,16 +125,21 @@ func (b *builder) redraw(m *Method, p *baseline.Predicted) error {
 	loss := func(groups ...*baseline.Group) ([]float64, error) {
 		return b.firstLosses(m, b.calibrated(m, baseline.Average(0, groups...)), b.Test.Labels())
 	}
-	for g := range p.Groups {
+	units := p.Units()
+	for g, unit := range units {
 		if !p.Drawn {
 			break
 		}
-		m.Weights = append(m.Weights, float64(p.Groups[g].Weight))
-		if len(p.Groups) == 1 {
-			m.Without = append(m.Without, m.Losses[0].Values) // a single group gives no information
+		weight := 0.0
+		for _, group := range unit {
+			weight += float64(group.Weight)
+		}
+		m.Weights = append(m.Weights, weight)
+		if len(units) == 1 {
+			m.Without = append(m.Without, m.Losses[0].Values) // a single unit gives no information
 			break
 		}
-		l, err := loss(slices.Concat(p.Groups[:g], p.Groups[g+1:])...)
+		l, err := loss(slices.Concat(slices.Concat(units[:g]...), slices.Concat(units[g+1:]...))...)
 		if err != nil {
 			return err
 		}
@@ -168,10 +169,10 @@ func (b *builder) more(p *baseline.Predicted) (int, error) {
 	if base == nil || !base.Sound() {
 		base = find(b.methods, baseline.SWA)
 	}
-	if base == nil || !base.Sound() || len(p.Groups) < FewMembers {
+	if base == nil || !base.Sound() || chance.Few(len(p.Groups), p.Antithetic) {
 		return p.Members, nil
 	}
-	m := &Method{Members: p.Members}
+	m := &Method{Members: p.Members, Antithetic: p.Antithetic}
 	var validation []float64
 	if p.Validation != nil {
 		validation = p.Validation.Mean()
@@ -194,5 +195,5 @@ func (b *builder) more(p *baseline.Predicted) (int, error) {
 	if !(draws > examples/2) {
 		return p.Members, nil
 	}
-	return min(b.MaxMembers, max(p.Members+1, Settling(p.Members, draws, examples))), nil
+	return min(b.MaxMembers, max(p.Members+2, Settling(p.Members, draws, examples))), nil
 }

@@ -38,6 +38,8 @@ type Method struct {
 	Key     string // name for --methods
 	Name    string // name in tables
 	Members int
+	// Antithetic reports that the members are pairs.
+	Antithetic bool
 	// Networks is the number of networks for a prediction.
 	Networks int
 	// Deploy holds the settings with which sample makes the method's ensemble, including the temperature. Posteriors

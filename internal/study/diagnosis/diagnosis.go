@@ -86,6 +86,7 @@ func Diagnose(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	if err == nil {
 		if set, err = checkpoints.New(models); err == nil {
 			d.Tensors, d.Parameters = set.Layout.Tensors, set.Layout.Len(weights.Parameter)
+			d.BatchNorms += written(set.Layout)
 			if err := d.readIterates(ctx, set); err != nil {
 				return nil, err
 			}

@@ -150,7 +150,11 @@ func (r sentences) togetherLine() []string {
 
 // price says what a method has for which price.
 func (r sentences) price(m *compare.Method) string {
-	return fmt.Sprintf("%s %s with %s", r.Loss().Name, report.Fixed(r.Value(m), 4), report.Plural(m.Networks, "network"))
+	pairs := ""
+	if m.Antithetic {
+		pairs = " in antithetic pairs"
+	}
+	return fmt.Sprintf("%s %s with %s%s", r.Loss().Name, report.Fixed(r.Value(m), 4), report.Plural(m.Networks, "network"), pairs)
 }
 
 // rivalLine compares the methods of more networks with the best of few.
@@ -219,7 +223,7 @@ func (r sentences) drawLines(base *compare.Method) []string {
 		return nil
 	}
 	d := r.Main(m)
-	if m.Members < compare.FewMembers || math.IsInf(m.Draws.Variance, 1) {
+	if chance.Few(m.Members, m.Antithetic) || math.IsInf(m.Draws.Variance, 1) {
 		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use %s.", report.Plural(m.Members, "member"), short(m),
 			setting.Members.With("30"))}
 	}
