@@ -10,16 +10,6 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// rowsPerNumber is the number of rows per classes² below which [FitMatrixScaling] leaves the numbers off the diagonal at 0.
-const rowsPerNumber = 0.02
-
-// Diagonal reports whether [FitMatrixScaling] leaves the numbers off the diagonal at 0. Of a gradient g the penalty k(k − 1)/n leaves
-// −g·n/(2k²), less than a hundredth with so few rows. They would change the log-probabilities of other rows by some 1e-4, and each pass
-// of their fit takes n·k² multiplications.
-func Diagonal(rows, classes int) bool {
-	return float64(rows) < rowsPerNumber*float64(classes)*float64(classes)
-}
-
 // StructuredScaling is the result of structured vector or matrix scaling (Berta et al. 2025, arXiv 2511.03685). With
 //
 //	q = (1 − Uniform)·softmax(z/Temperature) + Uniform/classes
@@ -52,9 +42,9 @@ func FitStructuredScaling(logits []float64, classes int, labels []int) (Structur
 }
 
 // FitMatrixScaling is [FitStructuredScaling] with a matrix in the place of the scales. Its numbers off the diagonal have the
-// penalty k(k − 1)/n · Σ m². They are left out if [Diagonal] says so, and Matrix is nil then.
+// penalty k(k − 1)/n · Σ m². Each of some ten passes takes n·k² multiplications.
 func FitMatrixScaling(logits []float64, classes int, labels []int) (StructuredScaling, error) {
-	return fitStructured(logits, classes, labels, !Diagonal(len(labels), classes))
+	return fitStructured(logits, classes, labels, true)
 }
 
 func fitStructured(logits []float64, classes int, labels []int, matrix bool) (StructuredScaling, error) {

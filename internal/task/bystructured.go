@@ -28,12 +28,7 @@ var matrixScaling = &method{
 		s, err := calibrate.FitMatrixScaling(logs, t.count, labels.Classes)
 		return structured(ByMatrix, s), err
 	},
-	program: func(c *Calibration) program {
-		if c.Matrix == nil { // too few rows: see [calibrate.Diagonal]
-			return structuredScaling.program(c)
-		}
-		return program{steps: []step{c.mix(), matrix{c.Matrix, c.Bias}}}
-	},
+	program: func(c *Calibration) program { return program{steps: []step{c.mix(), matrix{c.Matrix, c.Bias}}} },
 }
 
 func (c *Calibration) mix() mix { return mix{c.Temperature, c.Uniform, len(c.Bias)} }
