@@ -71,6 +71,7 @@ var flagValues = map[string]string{
 	"next-labels":         "2|5‖0|-1|x|1000000",
 	"noise-std":           "‖1|0|-1|x|1e300",
 	"on-error":            "fail|skip‖x",
+	"last":                "1|2|5‖0|-1|x",
 	"order":               "natural|given‖x",
 	"ort-lib":             "ort.so‖mine/x.txt|missing.so|mine",
 	"output-name":         "‖logits|nosuch|input",

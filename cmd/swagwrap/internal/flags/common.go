@@ -2,6 +2,7 @@ package flags
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -151,6 +152,12 @@ func Order(o *open.FitOptions) Table {
 				return nil
 			},
 		}, &order, "natural", "given"),
+		Integer(Row{
+			Name:   "last",
+			Usage:  "take the last `K` checkpoints of the order. The first ones of a whole run are on the way to the others",
+			Preset: "all",
+			Not:    "extend",
+		}, &o.Last, 1, math.MaxInt32),
 		OneOf(Row{
 			Name: "averages",
 			Usage: "leave out checkpoints whose weights are proven to be an average of others, and ask where only a name says so; drop " +
