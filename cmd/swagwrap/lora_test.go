@@ -83,7 +83,7 @@ func TestLoRA(t *testing.T) {
 			sums[i] += math.Exp(-l)
 			mean[i] = -math.Log(sums[i] / float64(m+1))
 		}
-		check(fmt.Sprint(m+1, " members"), posterior, mean, "-n", fmt.Sprint(m+1))
+		check(fmt.Sprint(m+1, " members"), posterior, mean, "--draws", "independent", "-n", fmt.Sprint(m+1))
 	}
 
 	// The scale alpha / r is in the graph. Adapters with another one are refused.

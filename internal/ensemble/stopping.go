@@ -57,12 +57,16 @@ type StoppingCost struct {
 	Changed  int     `json:"changed"` // number of decisions that change; −1 for a task that makes none
 }
 
-// LeastMembers is the smallest number of members of a settled example.
+// LeastMembers is the smallest number of members of a settled example, except of three antithetic pairs.
 const LeastMembers = 5
 
 // StoppingChecks returns the numbers of members after which examples are checked: each is a fifth larger than the one
-// before, and a multiple of unit. The last is at most nine tenths of all members. A later stop would save little.
+// before, and a multiple of unit. The last is at most nine tenths of all members. A later stop would save little. Three pairs are
+// checked after two.
 func StoppingChecks(members, unit int) (checks []int) {
+	if unit == 2 && members == LeastMembers+1 {
+		return []int{LeastMembers - 1}
+	}
 	for n := float64(LeastMembers); ; n = max(n+1, n*1.2) {
 		k := (int(math.Round(n)) + unit - 1) / unit * unit
 		if 10*k > 9*members {

@@ -130,7 +130,7 @@ func TestStoppingChecks(t *testing.T) {
 		members, unit int
 		want          []int
 	}{
-		{5, 1, nil}, {6, 1, []int{5}}, {10, 1, []int{5, 6, 7, 9}}, {30, 1, []int{5, 6, 7, 9, 10, 12, 15, 18, 21, 26}}, {20, 2, []int{6, 8, 10, 12, 16, 18}},
+		{5, 1, nil}, {6, 1, []int{5}}, {10, 1, []int{5, 6, 7, 9}}, {30, 1, []int{5, 6, 7, 9, 10, 12, 15, 18, 21, 26}}, {20, 2, []int{6, 8, 10, 12, 16, 18}}, {6, 2, []int{4}}, {7, 2, []int{6}},
 	} {
 		if got := ensemble.StoppingChecks(c.members, c.unit); !slices.Equal(got, c.want) {
 			t.Errorf("%d members: checks %v, want %v", c.members, got, c.want)

@@ -64,8 +64,7 @@ type Result struct {
 }
 
 // ErrTooFew is the error for an ensemble with too few members to stop early.
-var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed, and 8 in antithetic pairs",
-	ensemble.LeastMembers)
+var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed", ensemble.LeastMembers)
 
 var (
 	// ErrBroken is the error for a guarantee that no candidate keeps.
