@@ -46,8 +46,8 @@ func (s scored) chooseRidge(folds [][]int) (best float64, unseen []float64) {
 		return best, nil
 	}
 	paths := make([]*ridgePath, len(folds))
-	for f := range folds {
-		paths[f] = s.path(Others(folds, f))
+	for f, t := range s.others(folds) {
+		paths[f] = s.path(Others(folds, f), t)
 	}
 	for worse := 0; worse < patience; {
 		nll := make([]float64, len(s.labels))
@@ -80,9 +80,31 @@ type ridgePath struct {
 	x     []float64 // (w, b) in units of the temperature
 }
 
-// path returns the path of some rows at its beginning.
-func (s scored) path(rows []int) *ridgePath {
-	p := &ridgePath{of: s, rows: rows, t: s.fit(rows), ridge: math.Inf(1)}
+// others returns the temperature of the other folds, for each. It is a step of Newton's method from that of all rows, which takes one
+// pass over them.
+func (s scored) others(folds [][]int) []Temperature {
+	all := s.fit(allRows(len(s.labels)))
+	out := make([]Temperature, len(folds))
+	losses := s.losses(allRows(len(s.labels)), 1/all.T)
+	for f := range folds {
+		rows := Others(folds, f)
+		var sum rowLoss
+		for _, i := range rows {
+			sum.add(losses[i], len(rows))
+		}
+		step := sum.slope / sum.curvature
+		if out[f] = all; !all.AtBound && math.Abs(step) < 0.1/all.T {
+			out[f].T, out[f].NLLAfter = 1/(1/all.T-step), sum.nll-step*sum.slope/2
+		} else {
+			out[f] = s.fit(rows)
+		}
+	}
+	return out
+}
+
+// path returns the path of some rows with a temperature at its beginning.
+func (s scored) path(rows []int, t Temperature) *ridgePath {
+	p := &ridgePath{of: s, rows: rows, t: t, ridge: math.Inf(1)}
 	if p.t.AtBound {
 		p.t.T, p.t.NLLAfter = 1, p.t.NLLBefore
 	}

@@ -183,7 +183,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	in.Full = o.allMetrics
+	in.Full, in.Tries = o.allMetrics, in.Validation != nil
 	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}

@@ -77,7 +77,9 @@ func (b *builder) add(ctx context.Context, p *baseline.Predicted) error {
 	m := b.begin(p)
 	err := b.evaluate(ctx, m, p)
 	if out := (*leftOut)(nil); errors.As(err, &out) {
-		b.notes = append(b.notes, out.why)
+		if out.why != "" {
+			b.notes = append(b.notes, out.why)
+		}
 		return nil
 	}
 	if err == nil {

@@ -24,8 +24,10 @@ type Advice struct {
 	// choice minus that of Instead, on the test data.
 	Instead *Method
 	By      chance.Difference
-	// Together is the number of validation examples that chose with the test data.
+	// Together is the number of validation examples that chose with the test data, and Lowest the method that the test data alone would
+	// choose among those with the fewest networks.
 	Together int
+	Lowest   *Method
 	// Best is the best of the methods with the fewest networks. Rival is the method with more networks that is compared with it,
 	// or nil. Over is the loss of Rival minus that of Best, with an interval that holds for all such methods together. Alone has
 	// the interval of this comparison alone.
@@ -90,6 +92,7 @@ func (r judge) choose(all []*Method) (c Advice) {
 	if r.pools(few) {
 		c.Together = r.Validation.Len()
 	}
+	c.Lowest = slices.MinFunc(few, func(a, b *Method) int { return cmp.Compare(r.Value(a), r.Value(b)) })
 	c.Best = r.lowest(few)
 	c.take(r, few, c.Best)
 	if better := r.compete(&c, more); better != nil {

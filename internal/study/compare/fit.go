@@ -3,6 +3,10 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -85,8 +89,34 @@ func (b *builder) fitScaling(m *Method, p *baseline.Predicted, by task.Calibrato
 	if err := b.refit(m, s, all.own, all.validation); err != nil {
 		return err
 	}
-	return b.crossFit(m, by, s, all.validation)
+	if !b.tries(m.Key) {
+		return b.crossFit(m, by, s, all.validation)
+	}
+	if m.Undetermined != "" {
+		return &leftOut{}
+	}
+	if err := b.crossFit(m, by, s, all.validation); err != nil {
+		return err
+	}
+	stem := strings.TrimSuffix(m.Key, string(by.Method))
+	for _, o := range b.methods {
+		other := strings.HasPrefix(o.Key, stem) && o.Key != m.Key && o.Unseen != nil
+		if m.Unseen == nil || other && floats.Sum(o.Unseen) <= floats.Sum(m.Unseen) {
+			return &leftOut{}
+		}
+	}
+	return nil
 }
+
+// tries reports whether a method is a row only if cross-validation prefers it to other calibrations of the same network. Nobody asked
+// for it.
+func (c *Comparison) tries(key string) bool {
+	return baseline.Tried(key) && !c.Full && !slices.Contains(c.Asked, key)
+}
+
+// mostTried bounds rows·classes² for a method that is tried. A fit takes some ten passes with as many multiplications, and
+// cross-validation five fits.
+const mostTried = 2e7
 
 // fit fits a calibrator on the validation data, or on halves of the test data without it.
 func (b *builder) fit(by task.Calibrator, outcomes, validation []float64) (*task.Fitted, error) {
