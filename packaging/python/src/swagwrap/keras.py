@@ -11,7 +11,7 @@ Needs keras, onnx, and what the backend exports with: jax2onnx, tf2onnx, or PyTo
 from __future__ import annotations
 
 import os
-import warnings
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +56,6 @@ class Callback(keras.callbacks.Callback):  # type: ignore[misc]
         self._x = x
         self._states = States(Path(folder), _arrays(x), overwrite=overwrite, reference=reference)
         self._rate: float | None = None
-        self._before: tuple[list[Array], list[Array]] | None = None
 
     def on_train_begin(self, logs: Any = None) -> None:
         """A network that cannot be exported fails before it is trained."""
@@ -70,25 +69,17 @@ class Callback(keras.callbacks.Callback):  # type: ignore[misc]
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         if epoch < self.start or (epoch - self.start) % self.every:
             return
+        _refuse_average(sys._getframe().f_back)
         if self.learning_rate is None:
             self._rate = changed_rate(self._rate, float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate)), epoch)
         self._states.save(Network(self.model, self._x), epoch)
-        self._look_at_average()
 
-    def _look_at_average(self) -> None:
-        """Warns if the weights of the model move less than the average that the optimizer keeps: SwapEMAWeights has exchanged the two."""
-        average = _average(self.model.optimizer)
-        if average is None:
-            return
-        now = [[_number(v) for v in some] for some in (self.model.trainable_variables, average)]
-        if self._before is not None:
-            model, kept = (sum(float(np.square(a - b).sum()) for a, b in zip(new, old)) for new, old in zip(now, self._before))
-            if model < kept:
-                warnings.warn(
-                    "swagwrap: the saved weights move less than the average that the optimizer keeps. They may be the average: put "
-                    "swagwrap.keras.Callback before SwapEMAWeights in the list of callbacks", stacklevel=3,
-                )
-        self._before = now[0], now[1]
+
+def _refuse_average(callers: Any) -> None:
+    """Raises RuntimeError if SwapEMAWeights has put its average into the model. The list of callbacks is what calls on_epoch_end."""
+    others = getattr(callers.f_locals.get("self"), "callbacks", None) if callers is not None else None
+    if any(getattr(c, "_ema_weights_in_model", False) for c in others or []):
+        raise RuntimeError("SwapEMAWeights has put the average into the model: put swagwrap.keras.Callback before it in the list of callbacks")
 
 
 def export(model: Any, x: Any, path: str | os.PathLike[str] = "model.onnx", *, overwrite: bool = False, reference: bool = True) -> None:
@@ -155,11 +146,6 @@ def _variables(model: Any) -> list[tuple[str, Any]]:
 def _number(v: Any) -> Array:
     value: Array = np.array(keras.ops.convert_to_numpy(v.value))
     return value
-
-
-def _average(optimizer: Any) -> list[Any] | None:
-    """The moving average that the optimizer keeps, or None."""
-    return getattr(optimizer, "_model_variables_moving_average", None) if getattr(optimizer, "use_ema", False) else None
 
 
 def _arrays(x: Any) -> list[Array]:
