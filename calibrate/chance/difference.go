@@ -130,8 +130,7 @@ type Refit struct {
 }
 
 // NewRefit returns what is known about the fit of a number. The function at returns the losses of the examples that the number was
-// fitted to, and the
-// losses of the other examples by loss, for the fitted number times a factor.
+// fitted to, and the losses of the other examples by loss, for the fitted number times a factor.
 //
 // Let x be the logarithm of the number, s the slopes of the fitted losses, and H their mean curvature. The variance of
 // x is that of an M-estimator with m examples, v = Σ s²/(m·H)² (Huber 1967). With the mean curvature h of a loss of the
