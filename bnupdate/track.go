@@ -99,7 +99,7 @@ func mostPace(tracks []track) float64 {
 	return 4 / max(1-max(together, 0), 4e-3)
 }
 
-// pace fits f of [Plan.Check] to the means over all intervals, for all layers at once, by least squares:
+// pace fits f of [Plan.Check] to the means over all intervals, for all layers of a momentum at once, by least squares:
 //
 //	f·mean(s_t − s_(t−1)) = mean(r_t − s_(t−1)) + noise
 //

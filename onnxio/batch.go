@@ -35,28 +35,38 @@ func (e *Edit) DynamicBatch() {
 // freeShapes frees the first dimension of the shapes that Reshape nodes take, if it is that of the batch. Such a
 // shape is a list, or joined by a Concat, as in PyTorch's exporter.
 func (e *Edit) freeShapes(batch int64) {
-	lists, taken, joined := e.m.lists(), e.names(), make(map[*Node]bool)
+	lists, taken, freed := e.m.lists(), e.names(), make(map[*Node]bool)
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
 		if n.OpType != "Reshape" || n.Domain != "" || len(n.Outputs) == 0 || len(n.Inputs) != 2 {
 			continue
 		}
-		at, k := n, 1 // the input that becomes another list
+		at, k, whole := n, 1, lists[n.Inputs[1]] // the input that becomes another list, and the known numbers of the shape
+		first := whole
 		if c := e.m.Graph.Producer(n.Inputs[1]); c != nil && c.OpType == "Concat" && c.Domain == "" && len(c.Inputs) > 0 {
-			if joined[c] {
-				continue
+			at, k, first = c, 0, lists[c.Inputs[0]]
+			for _, part := range c.Inputs {
+				whole = append(whole, lists[part]...)
 			}
-			at, k, joined[c] = c, 0, true
 		}
-		shape := slices.Clone(lists[at.Inputs[k]])
-		if len(shape) == 0 || shape[0] != batch {
+		if len(first) == 0 || first[0] != batch {
 			continue
 		}
-		if slices.Contains(shape, -1) {
+		shape := slices.Clone(first)
+		shape[0] = -1
+		if slices.Contains(whole, -1) {
 			shape[0] = 0 // copied from the input
-		} else {
-			shape[0] = -1
+			if a := n.attribute("allowzero"); a != nil && a.Int != 0 {
+				if slices.Contains(whole, 0) {
+					continue
+				}
+				e.splice(a.msg.Span(), nil, n.msg) // it would make 0 the size
+			}
 		}
+		if freed[at] {
+			continue
+		}
+		freed[at] = true
 		name := unused("swagwrap_shape_of_"+n.Outputs[0], taken)
 		e.addInts(name, shape)
 		e.splice(at.inputs[k], wire.AppendString(nil, wire.NodeInput, name), at.msg)

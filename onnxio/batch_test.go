@@ -44,3 +44,29 @@ func TestFreeBatch(t *testing.T) {
 		t.Errorf("a free batch was freed: %d changes", len(same.splices))
 	}
 }
+
+// A Reshape may take 0 as a size of its own. With a free batch 0 copies a size.
+func TestFreeBatchOfReshape(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][]int64{"row-list-1": {0, 2, -1}, "row-joined-1": {0}} {
+		m := open(t, "../cmd/swagwrap/testdata/"+name+".onnx")
+		e := m.Edit()
+		e.DynamicBatch()
+		got := parse(t, edited(t, m, e))
+		for i := range got.Graph.Nodes {
+			switch n := &got.Graph.Nodes[i]; n.OpType {
+			case "Reshape":
+				if n.Int("allowzero", 0) != 0 {
+					t.Errorf("%s: allowzero is left", name)
+				}
+				if name == "row-list-1" && !reflect.DeepEqual(got.lists()[n.Inputs[1]], want) {
+					t.Errorf("%s: shape %v, want %v", name, got.lists()[n.Inputs[1]], want)
+				}
+			case "Concat":
+				if first := got.lists()[n.Inputs[0]]; !reflect.DeepEqual(first, want) {
+					t.Errorf("%s: first part %v, want %v", name, first, want)
+				}
+			}
+		}
+	}
+}

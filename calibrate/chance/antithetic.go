@@ -49,12 +49,12 @@ func (a *Antithetic) Add(outcomes []float64) {
 // of independent draws.
 const leastPairs, leastDraws = 3, 10
 
-// Few reports whether the effect of draws cannot be estimated from so few members, so that nothing is concluded.
-func Few(members int, antithetic bool) bool {
+// LeastMembers is the number of members below which nothing is concluded, since the effect of their draws cannot be estimated.
+func LeastMembers(antithetic bool) int {
 	if antithetic {
-		return members < 2*leastPairs
+		return 2 * leastPairs
 	}
-	return members < leastDraws
+	return leastDraws
 }
 
 // Pairs returns the number of pairs whose error is that of n independent members, or n/2 if fewer have a larger error. It is

@@ -349,8 +349,8 @@ func setupCommand(a *app) *command {
 	return &command{
 		name:  "setup",
 		usage: "fetch ONNX Runtime into the user's cache folder",
-		description: `Fetches ONNX Runtime ` + ort.Version + ` once, from its official npm package or PyPI wheel, with whichever of npm and pip
-is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothing else is installed.
+		description: `Fetches ONNX Runtime ` + ort.Version + ` once, from its official PyPI wheel, with pip. Without pip it is ` + ort.DeviceVersion + ` from the npm package,
+which gives the same results. It checks the SHA-256 and keeps the library in the user's cache folder. Nothing else is installed.
 
    swagwrap setup
 
@@ -369,7 +369,7 @@ func (a *app) setup(ctx context.Context, p ort.Provider) error {
 		return err
 	}
 	if !p.Computes() {
-		a.Logf("ONNX Runtime %s for browsers: %s", ort.Version, filepath.Dir(library.Path))
+		a.Logf("ONNX Runtime %s for browsers: %s", ort.DeviceVersion, filepath.Dir(library.Path))
 		return nil
 	}
 	rt, err := p.Open(library)

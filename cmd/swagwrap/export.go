@@ -713,8 +713,7 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 			return err
 		}
 	}
-	data, err := o.openCheck(ctx, engine, j)
-	if err != nil {
+	if j.Examples, err = o.openCheck(ctx, engine, j); err != nil {
 		return err
 	}
 	m, err := j.Model(ctx, engine)
@@ -724,7 +723,7 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 	if err != nil {
 		return console.BadInput(err)
 	}
-	return o.writeFused(ctx, j, m, engine, out, data, o.runtime)
+	return o.writeFused(ctx, j, m, engine, out, o.runtime)
 }
 
 // measuredModel puts the figures of --figures into the metadata of the model. The README.md of --hub has them otherwise.
@@ -775,8 +774,8 @@ func (o *exportOptions) openCheck(ctx context.Context, engine *infer.Engine, j *
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
 func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput,
-	data dataset.Dataset, how open.RuntimeOptions) error {
-	name := filepath.Base(out.path)
+	how open.RuntimeOptions) error {
+	name, data := filepath.Base(out.path), j.Examples
 	model, size, err := m.Size(name)
 	if err == nil && model > fused.Largest {
 		m.External()

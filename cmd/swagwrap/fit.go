@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +84,9 @@ func (o *fitOptions) fit(ctx context.Context) error {
 		return err
 	}
 	defer out.Abort()
-
+	if o.files.NoGraph {
+		return o.average(of, out)
+	}
 	in, err := o.OpenFit(ctx, o.files, of, &opts)
 	if err != nil {
 		return err
@@ -113,6 +116,45 @@ func (o *fitOptions) fit(ctx context.Context) error {
 		return err
 	}
 	o.Next(next)
+	return nil
+}
+
+// average writes the average of the weights alone.
+func (o *fitOptions) average(of *open.Ordered, out *console.Output) error {
+	w, err := o.OpenWeightsMean(o.files, of)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := w.Write(newBuffered(out), console.Producer()); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	o.Logf("%s: SWA, the average of %d checkpoints, under the names of %s. It has no graph, so it is no posterior", out.Path, len(w.Paths),
+		w.Paths[len(w.Paths)-1])
+	o.logOrder(w.Paths)
+	if n := len(w.Moved); n > 0 {
+		o.Logf("batch norm: the %d statistics that training moved are the last checkpoint's, and do not go with the average. "+
+			"swagwrap.average(model, checkpoints, loader, graph=False) in Python computes new ones", n)
+	}
+	return nil
+}
+
+// withoutGraph are the flags that --no-graph goes with.
+var withoutGraph = []string{"output", "force", "no-graph", "state-dict", "order", "averages", "last", "quiet", "verbose"}
+
+// refuseGraph refuses the flags that need the network's graph.
+func (o *fitOptions) refuseGraph() error {
+	for _, r := range o.Table {
+		if o.files.NoGraph && r.IsSet() && !slices.Contains(withoutGraph, r.Name) {
+			return console.Usagef("leave it out, or leave out --no-graph", "--no-graph and --%s: an average of weights has no graph", r.Name)
+		}
+	}
+	if ext := filepath.Ext(o.output.Path); o.files.NoGraph && ext != ".safetensors" {
+		return console.Usagef("-o NAME.safetensors", "%s: --no-graph writes weights as safetensors", o.output.Path)
+	}
 	return nil
 }
 
@@ -183,6 +225,11 @@ func (o *fitOptions) rows() flags.Table {
 			Usage:   "compare with reference outputs if they are there: on|off. off goes on without, and the model card says so",
 			Default: "on",
 		}, &o.files.Parity.Off, func(s string) (off bool, err error) { return s == "off", word.Check(s, "on", "off") }),
+		flags.Bool(flags.Row{
+			Name: "no-graph",
+			Usage: "write only the average of the weights, as safetensors with the checkpoints' own names: for networks that no exporter " +
+				"takes. It is no posterior",
+		}, &o.files.NoGraph),
 		flags.Allow(&o.files.Folded, "folded", "go on although batch norm was folded into the weights"),
 		flags.Threads(&o.how.Workers),
 	})
@@ -191,6 +238,9 @@ func (o *fitOptions) rows() flags.Table {
 
 // complete completes the options, and refuses those that contradict each other.
 func (o *fitOptions) complete() error {
+	if err := o.refuseGraph(); err != nil {
+		return err
+	}
 	o.how.DiagOnly = o.how.Rank == 0
 	o.files.Output, o.files.Spread = o.output.Path, o.First("spread")
 	o.files.Network = open.NetworkOptions{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,10 +26,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
 // notInTry are flags of fit and compare that try sets itself, or that belong to other work than a first trial.
-var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "quiet", "verbose", "each-run"}
+var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "no-graph", "quiet", "verbose", "each-run"}
 
 func tryCommand(a *app) *command {
 	o := &tryOptions{app: a}
@@ -50,8 +52,9 @@ try looks for what you do not give. It looks next to the checkpoints for the exp
 preprocessing. It takes classes from the names of folders, and the task from the labels. It prints what it found, and each
 command before it runs.
 
-The folder appears when everything is done, and not at all if something fails. --force replaces the results of an earlier try
-then. It refuses a folder with other files.
+The folder appears when everything is done. If the model cannot be made, the folder has the results up to there, NEXT.md says
+why, and the exit code is that of the failure. Before the comparison has its figures, a failure leaves no folder.
+--force replaces the results of an earlier try when everything is done. Incomplete results are then in FOLDER-incomplete. It refuses a folder with other files.
 
 Without --val, temperatures are fitted on one half of TEST and applied to the other half.`,
 		Table: o.rows(),
@@ -108,6 +111,7 @@ type trial struct {
 	ran         [][]string      // the commands
 	table       bytes.Buffer    // what compare printed
 	result      *study.Document // of compare
+	failed      error           // why results are missing, or nil
 }
 
 func (o *tryOptions) try(ctx context.Context) error {
@@ -135,7 +139,7 @@ func (o *tryOptions) try(ctx context.Context) error {
 	if t.folder, err = console.CreateFolder(o.output.Path, o.output.Force); err != nil {
 		return err
 	}
-	defer t.folder.Abort()
+	defer func() { t.folder.Abort() }()
 	if err := t.refuseInside(); err != nil {
 		return err
 	}
@@ -151,16 +155,37 @@ func (o *tryOptions) try(ctx context.Context) error {
 	o.Shown = func(r *study.Document) { t.result = r }
 	o.Do = t.score
 	defer func() { o.Shown, o.Do = nil, nil }()
-	for _, step := range []func() error{t.compare, t.deploy, t.write, t.folder.Commit} {
+	t.failed = t.compare()
+	if t.result == nil {
+		return t.failed
+	}
+	if err := t.deploy(); t.failed == nil {
+		t.failed = err
+	}
+	if t.failed != nil {
+		if ctx.Err() != nil {
+			return t.failed
+		}
+		if err := t.aside(); err != nil {
+			return err
+		}
+	}
+	for _, step := range []func() error{t.write, t.folder.Commit} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	what := "the report (report.html), the table, the ensemble and its ONNX model"
-	if len(t.result.Next) == 0 {
+	switch {
+	case t.failed != nil:
+		what = "the results up to the failure"
+	case len(t.result.Next) == 0:
 		what = "the report (report.html) and the table, and no model, since nothing is recommended"
 	}
 	o.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
+	if t.failed != nil {
+		return t.failed
+	}
 	if o.sample {
 		o.Logf("now your own checkpoints: %s", console.Shell(o.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
@@ -282,7 +307,11 @@ func (t *trial) compare() error {
 	}
 	posterior := t.at("posterior.safetensors")
 	words := []string{"fit", "-o", posterior}
-	if err := t.step(slices.Concat(words, foundWords(found), t.those(t.fitting.Table), t.checkpoints)); err != nil {
+	fit := slices.Concat(words, foundWords(found), t.those(t.fitting.Table))
+	if err := t.step(append(fit, t.checkpoints...)); err != nil {
+		return err
+	}
+	if err := t.settled(posterior, fit); err != nil {
 		return err
 	}
 	t.Stdout.Copy(&t.table)
@@ -292,6 +321,27 @@ func (t *trial) compare() error {
 		words = append(words, "--bn-data", found.Training)
 	}
 	return t.step(slices.Concat(words, t.ofComparison(), []string{posterior, t.test}))
+}
+
+// settled fits again without the checkpoints on the way to the others, if there are some and the user did not choose.
+func (t *trial) settled(posterior string, fit []string) error {
+	p, err := swag.Open(posterior)
+	if err != nil {
+		return err
+	}
+	h, err := trajectory.Check(p)
+	p.Close()
+	if all := h.Checkpoints; err == nil && h.Last() < all && !t.Is("last") && !t.Is("extend") {
+		last := "--last"
+		t.Logf("the first %d of %d checkpoints are left out, since the weights still go in one direction there (%s %d takes all)",
+			all-h.Last(), all, last, all)
+		if err := os.Remove(posterior); err != nil {
+			return console.BadOutput(err)
+		}
+		t.ran = nil
+		return t.step(slices.Concat(fit, []string{last, strconv.Itoa(h.Last())}, t.checkpoints))
+	}
+	return console.BadInput(err)
 }
 
 // ofComparison returns the flags of compare that the user gave. The posterior has what flags of fit say.
@@ -342,7 +392,15 @@ func (t *trial) deploy() error {
 				more = append(more, t.Words(r.Name)...)
 			}
 		}
-		if err := t.step(slices.Concat(words[:1], more, words[1:])); err != nil {
+		done := t.ran
+		err := t.step(slices.Concat(words[:1], more, words[1:]))
+		if errors.As(err, new(*infer.MadeUpError)) {
+			t.Logf("%v: now on the test data", err)
+			t.ran = done
+			err = t.step(slices.Concat(words[:1], more, []string{"--check", t.test}, t.reading(), words[1:]))
+		}
+		if err != nil {
+			t.ran = done // what commands.sh repeats
 			return err
 		}
 	}
@@ -371,13 +429,9 @@ func (t *trial) now(step study.Step) study.Step {
 
 // step prints the words of a command, and runs it.
 func (t *trial) step(words []string) error {
-	named := slices.Clone(words)
-	for i, word := range words {
-		named[i] = file.Named(word)
-	}
-	t.ran = append(t.ran, named)
+	t.ran = append(t.ran, slices.Clone(words))
 	t.Logf("")
-	t.Logf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, named...)...))
+	t.Logf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, namedAll(words)...)...))
 	env := *t.Env
 	if len(t.ran) > 2 { // fit and compare have printed all there is
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
@@ -397,6 +451,14 @@ func (t *trial) step(words []string) error {
 	return env.Opened(err)
 }
 
+// namedAll returns the words, with the paths that files take at the end.
+func namedAll(words []string) (named []string) {
+	for _, word := range words {
+		named = append(named, file.Named(word))
+	}
+	return named
+}
+
 // computing has the flags that say how a command computes.
 func computing() flags.Table { return flags.Run(new(open.RuntimeOptions), new(open.DataOptions)) }
 
@@ -408,6 +470,28 @@ func (t *trial) those(of flags.Table) (words []string) {
 		}
 	}
 	return words
+}
+
+// aside gives incomplete results a folder of their own, if those of an earlier try would be lost.
+func (t *trial) aside() error {
+	if !t.folder.Replaces() {
+		return nil
+	}
+	to, err := console.CreateFolder(t.folder.Path+"-incomplete", true)
+	if err != nil {
+		return err
+	}
+	from := t.folder
+	defer from.Abort()
+	t.folder = to
+	file.Name(from.Work, to.Path)
+	entries, err := os.ReadDir(from.Work)
+	for _, e := range entries {
+		if err == nil {
+			err = os.Rename(filepath.Join(from.Work, e.Name()), t.at(e.Name()))
+		}
+	}
+	return console.BadOutput(err)
 }
 
 // write writes the table, the figures as JSON, NEXT.md and commands.sh.
@@ -457,7 +541,7 @@ func (t *trial) script() string {
 	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", console.Shell(t.folder.Path+"-again-XXXXXX"))
 	for _, args := range t.ran {
 		words := []string{console.Shell(t.Self()...)}
-		for _, arg := range args {
+		for _, arg := range namedAll(args) {
 			if name, ok := t.makes(arg); ok {
 				words = append(words, `"$new"/`+console.Shell(name))
 			} else {
@@ -487,6 +571,11 @@ func (t *trial) makes(word string) (name string, ok bool) {
 	return name, ok && !strings.HasPrefix(name, "sample/") // the program itself brings the files in sample/
 }
 
+// reading returns the flags that say how to read data.
+func (t *trial) reading() []string {
+	return t.those(t.notFit(flags.Data(new(open.DataOptions), new(open.NetworkOptions))))
+}
+
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be
 // deployed. They run in any folder, at any time, because they write no file.
 func (t *trial) score(r *study.Document) []string {
@@ -503,15 +592,12 @@ func (t *trial) score(r *study.Document) []string {
 			made = d.Output
 		}
 	}
-	reading := t.those(t.notFit(flags.Data(new(open.DataOptions), new(open.NetworkOptions))))
+	reading := t.reading()
 	if labels := t.comparison.Data.Labels.Main; labels != "" {
 		reading = append(reading, "--labels", labels)
 	}
 	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "-", made, t.test})
-	for i := range line {
-		line[i] = file.Named(line[i])
-	}
-	return []string{here(), console.Shell(line...)}
+	return []string{here(), console.Shell(namedAll(line)...)}
 }
 
 // next returns the text of NEXT.md.
@@ -527,9 +613,15 @@ func (t *trial) next() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict, "\n"))
+	if t.failed != nil {
+		fmt.Fprintf(&b, "# What is missing\n\nA step failed. Results of later steps are missing.\n\n```\n")
+		console.PrintError(&b, t.ctx, t.failed)
+		fmt.Fprintf(&b, "```\n\n")
+	}
 	fmt.Fprintf(&b, "`table.txt` has all methods, and `figures.json` the numbers. `report.html` has the same with figures: open it in a "+
 		"browser.\n\n")
-	if lines := t.score(t.result); lines != nil {
+	if _, err := os.Stat(t.at("ensemble.safetensors")); err == nil {
+		lines := t.score(t.result)
 		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o "+
 			"predictions.csv` in place of `-o -` writes a file.\n\n", strings.Join(lines, "\n"))
 	}

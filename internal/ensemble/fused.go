@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
@@ -32,6 +33,8 @@ type Fused struct {
 	External          bool
 	Producer, Version string
 	Figures           string // measured for this ensemble, as JSON, or ""
+	// Examples show how the networks compute, where their graphs do not tell. nil stands for noise.
+	Examples dataset.Dataset
 
 	tasks []task.Fusable // of the networks, for one position
 	whole task.Task      // of an example
@@ -181,7 +184,7 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 
 // network prepares the network of component i.
 func (j *Fused) network(ctx context.Context, e *infer.Engine, i int) (*fused.Network, error) {
-	n, err := j.Networks[i].Fused(ctx, e)
+	n, err := j.Networks[i].Fused(ctx, e, j.Examples)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package file
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -13,13 +14,13 @@ var naming struct {
 	pairs [][2]string // a path for now, and its name
 }
 
-// Name makes texts call the folder at path by another name, which it takes when it is complete. The last element of path
+// Name makes texts call the folder at path by another name, which it takes when it is complete. The last name of a path holds. The last element of path
 // must be a random word, which stands nowhere else.
 func Name(path, name string) {
 	naming.Lock()
 	defer naming.Unlock()
 	// the whole path goes first
-	naming.pairs = append(naming.pairs, [2]string{path, name}, [2]string{filepath.Base(path), filepath.Base(name)})
+	naming.pairs = slices.Insert(naming.pairs, 0, [2]string{path, name}, [2]string{filepath.Base(path), filepath.Base(name)})
 }
 
 // Named returns a text that calls files by the names that [Name] gave them. Whatever names a path to others calls it.

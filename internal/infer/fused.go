@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -17,8 +18,9 @@ import (
 func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 
 // Fused makes the network's graph ready for several members in one model. That model takes batches of any size. If
-// the network takes one size only, e checks that a free batch computes the same. For other networks e may be nil.
-func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) {
+// the network takes one size only, e checks on data that a free batch computes the same, or on noise if data is nil. For other
+// networks e may be nil.
+func (n *Network) Fused(ctx context.Context, e *Engine, data dataset.Dataset) (*fused.Network, error) {
 	m, p := n.skeleton, n.Posterior
 	if n.states != nil {
 		return nil, &onnxio.Error{
@@ -33,9 +35,14 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 		if err := n.Fits(e.how.Memory); err != nil {
 			return nil, err
 		}
-		x, err := NewNoise(n, int(2*n.Input.Shape[0]))
-		if err == nil {
-			m, err = e.DynamicBatch(ctx, n, x)
+		var err error
+		if data != nil {
+			m, err = e.DynamicBatch(ctx, n, data)
+		} else {
+			err = n.MadeUp(ctx, int(2*n.Input.Shape[0]), func(x *Noise) (err error) {
+				m, err = e.DynamicBatch(ctx, n, x)
+				return err
+			})
 		}
 		if err != nil {
 			return nil, &onnxio.Error{
@@ -56,60 +63,85 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 
 // Learn runs the network once, on noise. Afterwards [Graph.Known] returns its task.
 func (e *Engine) Learn(ctx context.Context, n *Network) error {
-	x, err := NewNoise(n, 1)
-	if err != nil {
-		return err
-	}
 	m, err := n.LastCheckpoint()
 	if err != nil {
 		return err
 	}
-	_, err = e.PredictUsable(tally.For(ctx, tally.Check("task")), m, x, false, &Sums{})
-	return err
+	return n.MadeUp(ctx, 1, func(x *Noise) error {
+		_, err := e.PredictUsable(tally.For(ctx, tally.Check("task")), m, x, false, &Sums{})
+		return err
+	})
 }
 
 // Noise is a data set of random examples that a network takes, to see how its graph works.
 type Noise struct {
-	shape  []int64
 	count  int
 	fields []dataset.Field
 }
 
-// NewNoise returns count random examples. It fails if the network leaves their size open.
-func NewNoise(n *Network, count int) (*Noise, error) {
-	x := &Noise{shape: n.Input.Shape[1:], count: count, fields: n.Fields()}
-	for _, d := range x.shape {
-		if d < 1 {
-			return nil, fmt.Errorf("the network takes examples of any size %s: none can be made up to try it on",
-				onnxio.FormatShape(n.Input.Shape, n.Input.Dims))
+// Sides are the sizes of made-up examples where the graph leaves them open. Most networks take one of them.
+var Sides = []int64{64, 8, 224}
+
+// A MadeUpError says that made-up examples did not show what is asked. Examples of data may.
+type MadeUpError struct{ Err error }
+
+func (e *MadeUpError) Error() string { return "tried on made-up examples: " + e.Err.Error() }
+func (e *MadeUpError) Unwrap() error { return e.Err }
+
+// MadeUp calls run with count random examples. If the network leaves their size open, run is called with several sizes, until one
+// works.
+func (n *Network) MadeUp(ctx context.Context, count int, run func(*Noise) error) (err error) {
+	for _, side := range Sides {
+		x, open := &Noise{count: count, fields: n.Fields()}, false
+		for i := range x.fields {
+			shape := slices.Clone(x.fields[i].Shape)
+			for k, d := range shape {
+				if d < 1 {
+					shape[k], open = side, true
+				}
+			}
+			x.fields[i].Shape = shape
+		}
+		if err = run(x); err == nil || !open || ctx.Err() != nil {
+			return err
 		}
 	}
-	return x, nil
+	return &MadeUpError{fmt.Errorf("the network takes examples of any size %s, but none with sides of %v: %w",
+		onnxio.FormatShape(n.Input.Shape, n.Input.Dims), Sides, err)}
 }
 
 func (x *Noise) Len() int                  { return x.count }
-func (x *Noise) Shape() []int64            { return x.shape }
+func (x *Noise) Shape() []int64            { return x.fields[0].Shape }
 func (x *Noise) Fields() []dataset.Field   { return x.fields }
 func (x *Noise) Labels() target.Target     { return target.Target{} }
 func (x *Noise) ClassNames() []string      { return nil }
 func (x *Noise) Name(i int) string         { return fmt.Sprintf("noise[%d]", i) }
 func (x *Noise) Sources() []dataset.Source { return nil }
 
-// Read sets dst to random example i. Whole numbers are small, so that any vocabulary has them.
+// Read sets dst to random example i. Integers are small, so that any vocabulary has them. Masks leave out nothing.
 func (x *Noise) Read(dst dataset.Values, i int) error {
 	r := rand.New(rand.NewPCG(1, uint64(i)))
+	small := func(f dataset.Field) int64 {
+		switch {
+		case dataset.Given(f.Name) == "mask":
+			return 1
+		case f.Rows == 1:
+			return 0
+		}
+		return int64(r.IntN(2))
+	}
 	for _, f := range x.fields {
 		var own dataset.Values
 		own, dst = dst.Cut(f.Size())
 		for k := range own.Floats {
 			if f.Integer() {
-				own.Floats[k] = float32(r.IntN(2))
+				own.Floats[k] = float32(small(f))
 			} else {
 				own.Floats[k] = float32(r.NormFloat64())
 			}
 		}
 		for k := range own.Ints {
-			own.Ints[k] = int64(r.IntN(2))
+			own.Ints[k] = small(f)
 		}
 	}
 	return nil

@@ -42,11 +42,11 @@ var (
 		"save its weights in Python: torch.save(dict(torch.export.load(FILE).state_dict), NEW). The graph for them is " +
 			"torch.onnx.export(torch.export.load(FILE), (), \"model.onnx\", optimize=False)", "", true}
 	executorch = Foreign{"a program of ExecuTorch (.pte)", deployed, "", false}
-	mxnet      = Foreign{"parameters of MXNet", "MXNet has ended. Load them in Python with mxnet.nd.load(FILE), and write each checkpoint as " +
-		"named tensors with safetensors.numpy.save_file, or export each to ONNX with mxnet.onnx.export_model", "", false}
+	mxnet      = Foreign{"parameters of MXNet", "MXNet has ended. Load them in Python with mxnet.nd.load(FILE), and write each " +
+		"checkpoint as named tensors with safetensors.numpy.save_file, or export each to ONNX with mxnet.onnx.export_model", "", false}
 	orbax  = Foreign{"a checkpoint of Orbax, as JAX programs save them", jax, "", true}
-	paddle = Foreign{"parameters of PaddlePaddle", converted + "swagwrap.paddle.export(model, x), after model.set_state_dict of one of them",
-		"", true}
+	paddle = Foreign{"parameters of PaddlePaddle",
+		converted + "swagwrap.paddle.export(model, x), after model.set_state_dict of one of them", "", true}
 	tflite = Foreign{"a TensorFlow Lite model", deployed, "", false}
 	gguf   = Foreign{"a GGUF file of llama.cpp",
 		"its weights are mostly quantised: give the checkpoints that training saved, such as model.safetensors of Hugging Face, with " +
@@ -54,8 +54,8 @@ var (
 	msgpack    = Foreign{"a MessagePack file, as Flax saves weights", jax, "", false}
 	tensorflow = Foreign{"a checkpoint of TensorFlow", keras, "", false}
 	savedModel = Foreign{"a SavedModel of TensorFlow",
-		"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under " +
-			"Keras how to keep batch norm", "", false}
+		"it has one set of weights, and tf2onnx folds their batch norm. Save each epoch with swagwrap.keras.Callback or " +
+			"swagwrap.tensorflow.save (docs/exporting.md, under Keras)", "", false}
 	coreML   = Foreign{"a Core ML model", deployed, "", false}
 	tensorRT = Foreign{"an engine of TensorRT", deployed, "", false}
 	openVINO = Foreign{"a model of OpenVINO", deployed, "", false}

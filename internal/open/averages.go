@@ -83,7 +83,8 @@ func (s *FitInputs) checkContents() error {
 	return BadInput(err, checkpoints.GivenOnce(a, b))
 }
 
-// matchIterates pairs the tensors of the checkpoints that are no averages. named says that the order is that of the names.
+// matchIterates pairs the tensors of the checkpoints that are no averages, or of the last ones. named says that the order is that of
+// the names.
 func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnxio.Model, err error) {
 	left := false
 	set, graph, err = s.match()
@@ -101,10 +102,25 @@ func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnx
 	if named {
 		s.orderKept()
 	}
-	if left || averages {
+	if last := s.keepLast(); left || averages || last {
 		return s.match()
 	}
 	return set, graph, nil
+}
+
+// keepLast removes the checkpoints before the last ones, if only those are asked for. All were needed to tell averages from iterates.
+func (s *FitInputs) keepLast() bool {
+	first := s.first()
+	all := len(s.models) - first
+	more := all - s.options.Last
+	if s.options.Last == 0 || more <= 0 {
+		return false
+	}
+	for range more {
+		s.leave(first)
+	}
+	s.Logf("the last %d of %d checkpoints are taken, from %s on (%s)", s.options.Last, all, s.models[first].Path, setting.Last)
+	return true
 }
 
 // match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is

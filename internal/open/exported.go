@@ -109,8 +109,7 @@ func (o OutputsOf) Outputs(ctx context.Context, rt *ort.Runtime, m *onnxio.Model
 		}
 		return s, nil, BadInput(err)
 	}
-	const pictures, sequences = 64, 8 // sides that most networks take
-	for _, side := range []int{pictures, sequences, 224} {
+	for _, side := range infer.Sides {
 		s = &reference.Stored{Seed: o.Seed, Examples: reference.StoredExamples}
 		sized := false
 		for _, v := range m.FeedInputs() {
@@ -135,7 +134,7 @@ func (o OutputsOf) ofFile(m *onnxio.Model) (*reference.Stored, error) {
 }
 
 // input says how made-up examples of an input are drawn. free says that the graph does not give all sides.
-func (o OutputsOf) input(v onnxio.Value, pixels bool, side int) (in reference.StoredInput, free bool) {
+func (o OutputsOf) input(v onnxio.Value, pixels bool, side int64) (in reference.StoredInput, free bool) {
 	in = reference.StoredInput{Name: v.Name, Type: ort.DType(v.ElemType), Low: -1, High: 1}
 	shape := slices.Clone(v.Shape[min(1, len(v.Shape)):])
 	s, err := preprocess.Decode(o.Card.Preprocess)
@@ -148,7 +147,7 @@ func (o OutputsOf) input(v onnxio.Value, pixels bool, side int) (in reference.St
 	}
 	for _, d := range shape {
 		if d < 1 {
-			d, free = int64(side), true
+			d, free = side, true
 		}
 		in.Shape = append(in.Shape, int(d))
 	}

@@ -31,12 +31,14 @@ import (
 type FitOptions struct {
 	Checkpoints []string // files and folders
 	AsGiven     bool     // their order is that of training
+	Last        int      // the number of checkpoints to take, the last ones, or 0 for all
 	Output      string   // the path of the posterior
 	Extend      string   // the path of an older posterior, or ""
 	Theta0      string   // the path of the pre-trained network, or ""
 	Mean        string   // the file of the mean, or KEY=FILE, or ""
 	Averages    Averages // what happens to averages among the checkpoints; "" asks
 	Folded      bool     // batch norm may be folded
+	NoGraph     bool     // only the average of the weights is wanted: see [WeightsMean]
 	Spread      string   // the flag that says how deviations are taken, or ""
 	Source      SourceOptions
 	Network     NetworkOptions
@@ -90,6 +92,9 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 		return nil, err
 	}
 	set, graph, err := s.matchIterates(of.named)
+	if err == nil {
+		err = a.Takes(ctx, s.Computes, set.Models[len(set.Models)-1])
+	}
 	if err == nil {
 		err = s.parity(ctx, of, set)
 	}

@@ -173,7 +173,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	named := progress.Sort(given)
 	asGiven := slices.Equal(given, named.Paths)
 	of := &Ordered{Paths: named.Paths, Source: o.Source, opened: r.opened, moments: map[string]string{}}
-	if o.Source.Template == "" && o.Extend == "" {
+	if o.Source.Template == "" && o.Extend == "" && !o.NoGraph {
 		if of.Source.Template = r.template(o.Source, r.graphs); of.Source.Template != "" {
 			a.Logf("the checkpoints are read against the exported graph %s (%s)", of.Source.Template, setting.Template)
 		}
@@ -183,7 +183,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, by := of.byProgress(of.Source.Template != "" || o.Extend != ""); by != "" {
+	} else if stored, by := of.byProgress(of.Source.Template != "" || o.Extend != "" || o.NoGraph); by != "" {
 		if !slices.Equal(stored, of.Paths) {
 			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names "+
 				"(%s takes them as given)", by, setting.Order.With("given"))
@@ -195,7 +195,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	if of.Others = inTheirFolders(Graph(of.Source.Template), of.Paths); of.Source.Template != "" {
 		of.Others = append(of.Others, r.others...)
 	}
-	if err := of.chooseKey(a, o.Extend != ""); err != nil {
+	if err := of.chooseKey(a, o.Extend != "", o.NoGraph); err != nil {
 		of.Close()
 		return nil, err
 	}
@@ -226,8 +226,8 @@ func (o *Ordered) last() string {
 }
 
 // chooseKey finds the key of the weights that SGD moved, if the checkpoints hold several networks and the user named none.
-func (of *Ordered) chooseKey(a *Opener, extends bool) error {
-	if of.Source.StateDict.Set || of.Source.Template == "" || extends {
+func (of *Ordered) chooseKey(a *Opener, extends, noGraph bool) error {
+	if of.Source.StateDict.Set || of.Source.Template == "" && !noGraph || extends {
 		return nil
 	}
 	keys, iterate := of.keys()

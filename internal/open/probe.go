@@ -242,13 +242,23 @@ func (a *Opener) DecideScores(ctx context.Context, e *infer.Engine, networks []*
 		if !n.Undecided() {
 			continue
 		}
-		noise, err := infer.NewNoise(n, probe.Examples)
-		if err != nil {
+		fault := new(probe.Fault)
+		err := n.MadeUp(ctx, probe.Examples, func(x *infer.Noise) error {
+			_, err := a.CheckInputs(ctx, e, Probe{Networks: []*infer.Network{n}, Data: x, Path: "noise", Noise: true})
+			if errors.As(err, &fault) { // it is not about the size
+				return nil
+			}
+			return err
+		})
+		if fault.Cause != "" {
+			err = &infer.MadeUpError{Err: fault}
+		}
+		if errors.As(err, new(*infer.MadeUpError)) {
 			return BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err),
 				"give examples: "+setting.Check.With("DATA")+", or say what the scores are: "+
 					setting.Scores.With("logits|probabilities|log-probabilities"))
 		}
-		if _, err := a.CheckInputs(ctx, e, Probe{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -2,13 +2,16 @@ package programs
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
@@ -252,11 +255,45 @@ func (r *Run) Measured() string {
 			v = readList(path)
 		}
 		if found := f.in(v); len(found) > 0 {
-			return fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
+			said := fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
 				strings.Join(found, ", "))
+			if words := expected(found); words != "" {
+				said += fmt.Sprintf(". If the test data is the same, %s holds the last checkpoint against it, and says what differs",
+					setting.Expect.With(fmt.Sprintf("%q", words)))
+			}
+			return said
 		}
 	}
 	return ""
+}
+
+// accuracy matches names of the share of right predictions.
+var accuracy = regexp.MustCompile(`top_?1$|acc(uracy)?$`)
+
+// expected returns the words of --expect for figures NAME VALUE: one loss and one accuracy at most. Other figures have other formulas.
+func expected(figures []string) string {
+	words := map[string]string{}
+	for _, f := range figures {
+		name, value, _ := strings.Cut(strings.ToLower(f), " ")
+		v, err := strconv.ParseFloat(value, 64)
+		switch {
+		case err != nil, math.IsNaN(v), math.IsInf(v, 0):
+		case strings.HasSuffix(name, "loss"):
+			words["loss"] += " loss=" + value
+		case !accuracy.MatchString(name) || v < 0 || v > 100:
+		case v > 1:
+			words["accuracy"] += " accuracy=" + value + "%"
+		default:
+			words["accuracy"] += " accuracy=" + value
+		}
+	}
+	out := ""
+	for _, key := range []string{"accuracy", "loss"} {
+		if strings.Count(words[key], "=") == 1 { // of several nothing tells which one
+			out += words[key]
+		}
+	}
+	return strings.TrimSpace(out)
 }
 
 // in returns the figures of a file, NAME VALUE each.

@@ -282,8 +282,19 @@ func TestNear(t *testing.T) {
 		classes, _ := r.Classes(nil)
 		pad, _, _ := r.Pad()
 		if program != c.program || words != c.preprocess || strings.Join(classes, " ") != c.classes || pad != c.pad ||
-			!strings.HasSuffix(r.Measured(), c.measured) || c.measured == "" && r.Measured() != "" {
+			c.measured != "" && !strings.Contains(r.Measured(), ": "+c.measured) || c.measured == "" && r.Measured() != "" {
 			t.Errorf("%s: %q, %q, %q, %d, %q", name, program, words, classes, pad, r.Measured())
+		}
+	}
+	for figures, want := range map[string]string{
+		"eval_loss 0.75, eval_top1 71.5, eval_top5 99":                      "accuracy=71.5% loss=0.75",
+		"metrics/accuracy_top1 0.75, metrics/accuracy_top5 1, val/loss 0.8": "accuracy=0.75 loss=0.8",
+		"eval_accuracy 1, eval_loss 0.5":                                    "accuracy=1 loss=0.5",
+		"valid_loss 1.5, train_loss 1":                                      "",
+		"eval_rmse 1.5, WER 3":                                              "",
+	} {
+		if got := expected(strings.Split(figures, ", ")); got != want {
+			t.Errorf("%s: --expect %q, want %q", figures, got, want)
 		}
 	}
 	if got := namesOf(pythonDict(`{0: 'cat', 1: "the dog's"}`)); !slices.Equal(got, []string{"cat", "the dog's"}) {

@@ -31,7 +31,7 @@ type Health struct {
 	// independent iterates it is 1/(n−1), for a random walk ½, and for a straight line ¾. It is 0 for fewer than four
 	// iterates.
 	Drift float64 `json:"drift"`
-	// Start is the first checkpoint after the initial approach to the region of the others, or 0: see start.
+	// Start is the first checkpoint after the initial approach to the region of the others, or 0: see start and straight.
 	Start int `json:"start"`
 
 	// Spread is the root mean square of the weights' standard deviations over that of the weights. It is the relative
@@ -108,7 +108,9 @@ func NewHealth(t swag.Trajectory) Health {
 	}
 	h.Effective = effective(variogram(sq))
 	h.Drift = drift(sq)
-	h.Start = start(sq)
+	if h.Start = start(sq); t.Weights >= leastWeights {
+		h.Start = max(h.Start, straight(sq))
+	}
 	if h.Groups = groups(sq); h.Groups == nil && 2*h.Effective < float64(len(sq)) { // else there is no way to begin anew
 		h.Restarts = restarts(sq)
 	}
@@ -292,6 +294,36 @@ func start(sq [][]float64) int {
 		return 0
 	}
 	return best
+}
+
+// A run that is saved from its first epoch on begins with steps in one direction. In testdata/approach.py the first steps of 56 of
+// 88 runs from random weights have cosines of sameWay or more with the step before, for more than a quarter of the checkpoints. The
+// average from the end of these steps on had a lower loss in all of them, by .164 on average. No run at a constant rate from
+// trained weights has two such cosines: most are from −.33 to .18, and those of Adam up to .49.
+const (
+	sameWay      = 0.5
+	leastWeights = 20 // with fewer, random steps go the same way by chance
+)
+
+// straight returns the first iterate at which the weights turn, after they went in one direction, or 0. It leaves at least half of the
+// iterates, or five. It returns 0 if so few iterates come before that they matter little: averages forgive them.
+func straight(sq [][]float64) int {
+	const fewest, kept = 5, 5
+	n := len(sq)
+	if n < fewest {
+		return 0
+	}
+	turn := 0 // the first iterate with another direction before it than behind it
+	for turn = 1; turn+1 < n; turn++ {
+		before, behind := sq[turn-1][turn], sq[turn][turn+1]
+		if cosine := (sq[turn-1][turn+1] - before - behind) / 2 / math.Sqrt(before*behind); !(cosine >= sameWay) {
+			break
+		}
+	}
+	if turn < 3 || 4*turn <= n {
+		return 0
+	}
+	return min(turn, n-min(kept, (n+1)/2))
 }
 
 // stepLengths returns the Euclidean lengths of the steps along an order.

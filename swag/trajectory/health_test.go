@@ -229,7 +229,7 @@ func TestHealthFalseAlarms(t *testing.T) {
 					var effective float64
 					var distance, order, early, slow, drift, several int
 					for _, theta := range walks {
-						h := NewHealth(swag.Trajectory{Iterates: theta})
+						h := NewHealth(swag.Trajectory{Iterates: theta, Weights: int64(p)})
 						effective += h.Effective / float64(runs)
 						distance += one(len(h.Outliers) > 0)
 						order += one(len(h.Order) > 0)
@@ -298,7 +298,7 @@ func TestHealthVerdict(t *testing.T) {
 		}
 		return out
 	}
-	r := rand.New(rand.NewPCG(3, 4))
+	r, of := rand.New(rand.NewPCG(3, 4)), rand.New(rand.NewPCG(5, 6))
 	independent := func(n int) [][]float32 { return base(ar1(r, n, p, 0)) }
 	for _, c := range []struct {
 		name    string
@@ -336,6 +336,10 @@ func TestHealthVerdict(t *testing.T) {
 			[]string{"1 of 30 checkpoints, those before ckpt-01, are on the way", "start at ckpt-01"}},
 		{"approach", edited(independent(n), func(t, _ int, v float32) float32 { return v + 8*float32(math.Exp(-float64(t)/2)) }), 20, true,
 			[]string{"of 30 checkpoints, those before ckpt-0", "start at ckpt-0"}},
+		{"one direction at first", edited(base(ar1(of, n, p, 1)), func(t, i int, v float32) float32 { return v + float32(5*min(t, 12)*(i%3)) }), 20, true,
+			[]string{"14 of 30 checkpoints, those before ckpt-14, are on the way", "start at ckpt-14", " 16"}},
+		{"one direction to the end", edited(base(ar1(of, 6, p, 1)), func(t, i int, v float32) float32 { return v + float32(5*t*(i%3)) }), 20, true,
+			[]string{"3 of 6 checkpoints, those before ckpt-03, are on the way", " 3"}},
 		{"one misplaced", moved(base(ar1(r, n, p, 1)), 20, 4), 20, true, []string{"ckpt-04 belongs after ckpt-20"}},
 		{"the first misplaced", moved(base(ar1(r, n, p, 1)), 0, 15), 20, true, []string{"ckpt-15 belongs before ckpt-00"}},
 		{"names in dictionary order", lexicographic(base(ar1(r, n, p, 1))), 20, true,

@@ -93,8 +93,7 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 		return append(found, h.poor()...)
 	}
 	found := append(h.elsewhere(), h.inDoubt(name)...)
-	if falls := h.falls(); falls || len(found) == 0 && h.Spread >= leastSpread {
-		// These compare early checkpoints with late ones, so the set must be right first.
+	if h.comparable(found) {
 		found = append(found, h.unsettled(name)...)
 	}
 	if h.Spread < leastSpread {
@@ -120,6 +119,24 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 	}
 	return found
 }
+
+// Last returns the number of checkpoints that are left if those on the way to the others are left out, as the verdict advises.
+func (h Health) Last() int {
+	name := strconv.Itoa
+	if h.Start == 0 || h.differentRuns(name) != nil || !h.comparable(append(h.elsewhere(), h.inDoubt(name)...)) {
+		return h.Checkpoints
+	}
+	return h.Checkpoints - h.approach()
+}
+
+// comparable reports whether early checkpoints can be compared with late ones. The set must be right first: found has what is wrong
+// with it.
+func (h Health) comparable(found []Finding) bool {
+	return h.falls() || len(found) == 0 && h.Spread >= leastSpread
+}
+
+// approach returns the number of checkpoints on the way to the others, if there is a start.
+func (h Health) approach() int { return max(h.Start, len(h.Outliers)) }
 
 // differentRuns finds checkpoints that do not seem to come from one run.
 func (h Health) differentRuns(name func(int) string) []Finding {
@@ -209,13 +226,13 @@ func (h Health) place(t int, name func(int) string) string {
 // unsettled finds trajectories that do not vary around one centre.
 func (h Health) unsettled(name func(int) string) (found []Finding) {
 	switch {
-	case h.Checkpoints < 8: // too short for a judgement
 	case h.Start > 0:
-		first := max(h.Start, len(h.Outliers))
+		first := h.approach()
 		found = append(found, Finding{true,
 			fmt.Sprintf("%d of %d checkpoints, those before %s, are on the way to the others", first, h.Checkpoints, name(first)),
 			"they pull the mean back and widen the variance",
-			"start at " + name(first)})
+			fmt.Sprintf("start at %s: %s", name(first), setting.Fit.With(setting.Last.With(strconv.Itoa(h.Checkpoints-first))))})
+	case h.Checkpoints < 8: // too short for a judgement
 	case h.falls():
 		found = append(found, Finding{true,
 			fmt.Sprintf("the steps shrink to %s of what they were: the learning rate fell, or the gradients vanished", percent(h.Slowing)),

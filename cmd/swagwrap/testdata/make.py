@@ -309,6 +309,39 @@ def hashes(seed):
     return m
 
 
+def single_row(seed, how):
+    """A table of one row at a time. It goes through a Reshape to [1, 2, -1] with allowzero=1, whose shape is a list, or joined from three. Or it
+    goes to [2, 4], which has no place for more rows."""
+    r = np.random.default_rng(seed)
+    t = lambda name, *shape: numpy_helper.from_array(r.normal(size=shape).astype(np.float32), name)
+    i = lambda name, *values: numpy_helper.from_array(np.array(values), name)
+    init = [t("fc.weight", 8, 3), t("fc.bias", 8), t("out.weight", 4)]
+    init += {"list": [i("shape", 1, 2, -1)], "joined": [i("one", 1), i("two", 2), i("last", -1)], "alone": [i("shape", 2, 4), i("rows", 1, 2)]}[how]
+    nodes = [helper.make_node("Gemm", ["x", "fc.weight", "fc.bias"], ["hidden"], transB=1)]
+    nodes += [helper.make_node("Concat", ["one", "two", "last"], ["shape"], axis=0)] if how == "joined" else []
+    nodes += [helper.make_node("Reshape", ["hidden", "shape"], ["parts"], allowzero=1), helper.make_node("MatMul", ["parts", "out.weight"], ["scores"])]
+    nodes += [helper.make_node("Reshape", ["scores", "rows"], ["logits"])] if how == "alone" else [helper.make_node("Identity", ["scores"], ["logits"])]
+    graph = helper.make_graph(nodes, "table", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, [1, 2])], init)
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
+def first(seed):
+    """The scores of the first token of a list. They lie in [-1, 1] for tokens 0 and 1."""
+    r = np.random.default_rng(seed)
+    scores = r.normal(size=(12, 2)).astype(np.float32)
+    scores[:2], scores[2:] = r.uniform(-1, 1, (2, 2)), scores[2:] * 3
+    graph = helper.make_graph([helper.make_node("Gather", ["scores", "ids"], ["words"]), helper.make_node("Gather", ["words", "zero"], ["logits"], axis=1)],
+                              "first", [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch", "length"])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 2])],
+                              [numpy_helper.from_array(scores, "scores"), numpy_helper.from_array(np.array(0), "zero")])
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    return m
+
+
 def save(name, m):
     (HERE / name).write_bytes(m.SerializeToString())
 
@@ -433,6 +466,9 @@ np.save(HERE / "beside/meta.npy", beside["meta"][:2])
 for seed in (1, 2):
     save(f"table-{seed}.onnx", table(seed))
     save(f"hash-{seed}.onnx", hashes(seed))
+    for how in ("list", "joined", "alone"):
+        save(f"row-{how}-{seed}.onnx", single_row(seed, how))
+    save(f"first-{seed}.onnx", first(seed))
 lists = {"ids": [row[:k].tolist() for row, k in zip(text["ids"], lengths)], "mask": [[True] * int(k) for k in lengths], "label": text["labels"]}
 pq.write_table(pa.table(lists), HERE / "tokens.parquet", row_group_size=9)
 

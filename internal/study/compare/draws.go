@@ -169,7 +169,7 @@ func (b *builder) more(p *baseline.Predicted) (int, error) {
 	if base == nil || !base.Sound() {
 		base = find(b.methods, baseline.SWA)
 	}
-	if base == nil || !base.Sound() || chance.Few(len(p.Groups), p.Antithetic) {
+	if base == nil || !base.Sound() || len(p.Groups) < chance.LeastMembers(p.Antithetic) {
 		return p.Members, nil
 	}
 	m := &Method{Members: p.Members, Antithetic: p.Antithetic}

@@ -100,6 +100,9 @@ func Diagnose(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	return d, nil
 }
 
+// Reject says that the models are not usable for a reason that Diagnose does not see.
+func (d *Diagnosis) Reject(err error) { d.judge(nil, err) }
+
 // describe sets what the network takes and gives. It judges again if the output cannot be predictions.
 func (d *Diagnosis) describe(m *onnxio.Model, l *weights.Layout) {
 	chosen, err := infer.ChooseOutput(m, swag.Card{})

@@ -204,7 +204,7 @@ func (r *Result) choose() {
 		Validated:    r.Validation != nil,
 		Share:        shares[best],
 		DefaultShare: shares[standard],
-		Few:          chance.Few(r.Points[standard].Members, r.Antithetic),
+		Few:          r.Points[standard].Members < chance.LeastMembers(r.Antithetic),
 	}
 	if cut, ok := dataset.CutOf(cmp.Or(r.Validation, r.Test)); ok {
 		c.Of = map[bool]string{true: "blocks of the text", false: "documents"}[cut.Documents == nil]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -38,8 +39,8 @@ func (r shown) recommendation() string {
 	p, swa, c := r.recommended(), r.name(Setting{}), r.Choice
 	what := map[bool]string{true: "the paper's default, "}[p.Default] + r.name(p.Setting)
 	if c.Few {
-		return fmt.Sprintf("Deploy %s. %s cannot show whether a setting is better. Use %s.", what,
-			report.Plural(r.Error.Members, "member"), setting.Members.With(strconv.Itoa(ensemble.DefaultMembers)))
+		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use %s.", what,
+			chance.LeastMembers(r.Antithetic), setting.Members.With(strconv.Itoa(ensemble.DefaultMembers)))
 	}
 	differences := fmt.Sprintf("%s %s from %s", report.Signed(c.OverSWA.Mean, 4), report.Interval(c.OverSWA.Low, c.OverSWA.High, 4), swa)
 	if c.Setting.SWA() {

@@ -48,6 +48,16 @@ def start(x):
     return best if n >= 8 and best < n // 2 and errors[best] <= errors[0] / 2 else 0
 
 
+def straight(x):
+    """The first iterate at which the weights turn, if they went in one direction before."""
+    n, steps = len(x), np.diff(x, axis=0)
+    if n < 5:
+        return 0
+    cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in itertools.pairwise(steps)]
+    turn = 1 + next((i for i, c in enumerate(cosines) if c < 0.5), n - 2)
+    return min(turn, n - min(5, (n + 1) // 2)) if turn >= 3 and 4 * turn > n else 0
+
+
 def shortest(x, nodes):
     """The path with the least sum of squared steps; Held and Karp."""
     step = lambda a, b: ((x[a] - x[b]) ** 2).sum()
@@ -141,7 +151,7 @@ def health(x):
         "checkpoints": n,
         "effective": effective(x),
         "drift": drift(x),
-        "start": start(x),
+        "start": max(start(x), straight(x)),
         "spread": np.sqrt(x.var(0).sum()) / norm,
         "step": np.median(steps) / norm,
         "slowing": np.median(steps[len(steps) - quarter :]) / np.median(steps[:quarter]),
@@ -181,6 +191,7 @@ if __name__ == "__main__":
         "three runs, in turns": three,
         "two runs from one place": np.concatenate([walk(6), walk(6)]),
         "slowing": np.cumsum(rng.standard_normal((12, M)) * 0.75 ** np.arange(12)[:, None], 0),
+        "approach": np.cumsum(np.where(np.arange(9) < 4, 3, 0)[:, None] + rng.standard_normal((9, M)), 0),
     }
     cases = []
     for name, x in trajectories.items():

@@ -65,6 +65,9 @@ func (f *Folder) begin(path string, force bool) (err error) {
 	return nil
 }
 
+// Replaces reports whether the folder takes the place of an older one.
+func (f *Folder) Replaces() bool { return f.old != nil }
+
 func (f *Folder) cannot(err error) error {
 	return BadOutput(fmt.Errorf("%s: cannot be written: %w", f.Path, file.Cause(err)),
 		"results are made in a new folder next to it: may you write to "+filepath.Dir(f.Path)+"?")

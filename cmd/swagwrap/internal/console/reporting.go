@@ -100,16 +100,22 @@ func (r *Pages) plot(name string, draw func(io.Writer) error) error {
 
 // Show writes the page and the figures of a study. On standard output it prints JSON with --json, and otherwise
 // warnings, tables, the verdict and the commands to run next. The files appear together with the other outputs of the command.
+// [Env.Shown] gets the result even if the page cannot be written.
 func (a *Env) Show(r *Pages, bn *study.BatchNorm, result *study.Document, others ...*Output) error {
+	var failed error
 	next := r.spell.Lines(result.Next)
 	if r.page != nil || r.folder != "" {
 		page := result.Page()
 		if page.Do = a.typed(next); a.Do != nil {
 			page.Do = a.Do(result)
 		}
-		if err := r.write(page); err != nil {
-			return err
+		if failed = r.write(page); failed != nil && a.Shown == nil {
+			return failed
 		}
+	}
+	files := others
+	if failed == nil {
+		files = append(append(files, r.plots...), r.page)
 	}
 	show := func() error {
 		if r.json {
@@ -117,12 +123,12 @@ func (a *Env) Show(r *Pages, bn *study.BatchNorm, result *study.Document, others
 		}
 		return study.WriteText(a.Stdout, a.Screen(), bn.Warnings(), result)
 	}
-	if err := (Together{Print: show}).Commit(append(append(others, r.plots...), r.page)...); err != nil {
+	if err := (Together{Print: show}).Commit(files...); err != nil {
 		return err
 	}
 	if a.Shown != nil {
 		a.Shown(result)
 	}
 	a.Next(next...)
-	return nil
+	return failed
 }

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -151,6 +152,12 @@ func Order(o *open.FitOptions) Table {
 				return nil
 			},
 		}, &order, "natural", "given"),
+		Integer(Row{
+			Name:   "last",
+			Usage:  "take the last `K` checkpoints of the order. The first ones of a whole run are on the way to the others",
+			Preset: "all",
+			Not:    "extend",
+		}, &o.Last, 1, math.MaxInt32),
 		OneOf(Row{
 			Name: "averages",
 			Usage: "leave out checkpoints whose weights are proven to be an average of others, and ask where only a name says so; drop " +
@@ -397,6 +404,7 @@ func Noise(r Row, field *[]float64) *Row {
 // Count makes the row of the number of members. 0 stands for auto, and how describes what that looks at.
 func Count(r Row, field *int, how string) *Row {
 	r.Name, r.Short = "members", "n"
+	r.Hint = inDigits + ", or " + auto
 	r.Usage = fmt.Sprintf("draw `S` members; auto draws as few antithetic pairs as are as near to very many members as %d independent "+
 		"ones, %s", ensemble.DefaultMembers, how)
 	return Parsed(r, field, func(s string) (int, error) {

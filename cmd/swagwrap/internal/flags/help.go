@@ -17,7 +17,7 @@ const HelpWidth = 100
 // groups are the headings of help pages, with the names of their flags. Every flag is in one group.
 var groups = []struct{ title, names string }{
 	{"Results", "output force report plots json save tune save-batch montage maps probs topk keep-members sample"},
-	{"Checkpoints", "template state-dict unused checkpoints checkpoint order averages extend mean reference parity"},
+	{"Checkpoints", "template state-dict unused checkpoints checkpoint order last averages extend mean reference parity"},
 	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns " +
 		"pad text arrays labels-as targets noise-std"},
 	{"Data", "val test data labels label-column path-column file-order groups next-labels tile at key on-error expect expect-only"},
@@ -38,7 +38,7 @@ var groups = []struct{ title, names string }{
 // show all of theirs.
 var common = map[string]string{
 	"try":       "output template bn-data val task class-names preprocess augment members sample",
-	"fit":       "output template task class-names preprocess augment card rank force",
+	"fit":       "output template task class-names preprocess augment card last force",
 	"sample":    "output bn-data members method scale settings temperature seed force",
 	"score":     "output probs labels topk montage on-error resume part estimate force",
 	"export":    "output member bn-data storage with-preprocessing check template checkpoint force",

@@ -50,7 +50,7 @@ func (r rows) all(verdict, next, code []string) study.Row {
 		expect = study.Fields("expect", r.Measured)
 	}
 	return append(expect, study.Fields(
-		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
+		"examples", r.Test.Len(), "members", r.Drawn(), "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
 		"ece_binning", calibrate.ECEOptions{}.Name(), "ece_of", eceOf, "best_t_splits", calibrate.Splits,
 		"validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", r.methods,
 		"steps", r.steps, "tests", r.Tests, "tuned", r.Tuned, "notes", append([]string{}, r.Notes...),

@@ -223,7 +223,7 @@ func (r sentences) drawLines(base *compare.Method) []string {
 		return nil
 	}
 	d := r.Main(m)
-	if chance.Few(m.Members, m.Antithetic) || math.IsInf(m.Draws.Variance, 1) {
+	if m.Members < chance.LeastMembers(m.Antithetic) || math.IsInf(m.Draws.Variance, 1) {
 		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use %s.", report.Plural(m.Members, "member"), short(m),
 			setting.Members.With("30"))}
 	}

@@ -116,11 +116,11 @@ def write_graph(graph: Graph, network: Network, path: Path, examples: Sequence[A
 
 def write_weights(weights: Arrays, path: Path, *, overwrite: bool, metadata: dict[str, str] | None = None) -> None:
     """Writes named tensors."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     with new_files(path.parent, overwrite=overwrite) as work:
-        # safetensors 0.8 writes other values for an array that is not contiguous.
-        save_file({name: np.ascontiguousarray(value) for name, value in weights.items()}, work / path.name, metadata)
+        # safetensors 0.8 writes other values for an array that is not contiguous. Its save_file lets nobody else read the file.
+        (work / path.name).write_bytes(save({name: np.ascontiguousarray(value) for name, value in weights.items()}, metadata))
 
 
 def add_outputs(file: File, network: Network, weights: str) -> None:
