@@ -395,5 +395,6 @@ func (v VectorScaling) Warnings(rows int) []error {
 type ScarceError struct{ Numbers, Rows int }
 
 func (e *ScarceError) Error() string {
-	return fmt.Sprintf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", e.Numbers, e.Rows, rowsPerClass)
+	return fmt.Sprintf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", e.Numbers, e.Rows,
+		rowsPerClass)
 }

@@ -129,8 +129,8 @@ type Refit struct {
 	Unseen []float64
 }
 
-// NewRefit returns what is known about the fit of a number. The function at returns the losses of the examples that the number was fitted to, and the
-// losses of the other examples by loss, for the fitted number times a factor.
+// NewRefit returns what is known about the fit of a number. The function at returns the losses of the examples that the number was
+// fitted to, and the losses of the other examples by loss, for the fitted number times a factor.
 //
 // Let x be the logarithm of the number, s the slopes of the fitted losses, and H their mean curvature. The variance of
 // x is that of an M-estimator with m examples, v = Σ s²/(m·H)² (Huber 1967). With the mean curvature h of a loss of the
@@ -144,7 +144,9 @@ type Refit struct {
 //
 // A fit without example i has x̂ + d, where d = s_i/(m·H − h_i) is Newton's step and h_i its curvature. So its loss is
 // l_i + s_i·d + ½·h_i·d².
-func NewRefit(at func(factor float64) (fitted []float64, applied [][]float64, err error)) (r Refit, err error) {
+func NewRefit(
+	at func(factor float64) (fitted []float64, applied [][]float64, err error),
+) (r Refit, err error) {
 	var fitted [3][]float64
 	var middle [][]float64
 	for k := range fitted {

@@ -141,6 +141,11 @@ func find(key string) *Method {
 	return nil
 }
 
+// Tempered returns the key of a method with a temperature, by that of the plain one, or "".
+func Tempered(plain string) string {
+	return map[string]string{SGD: SGDTemp, SWA: SWATemp, SWAG: SWAGTemp}[plain]
+}
+
 // Tried reports whether a method has Method.Tried.
 func Tried(key string) bool {
 	m := find(key)

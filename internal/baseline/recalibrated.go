@@ -12,7 +12,7 @@ func recalibrated(of func(task.Calibrator) *Method) (list []*Method) {
 	for _, c := range task.Methods(target.Classes)[1:] {
 		m := of(c)
 		m.Fits, m.Scores, m.Outcomes, m.Cost = true, true, true, shared(oneNetwork)
-		m.Tried = c.Method == task.ByMatrix
+		m.Tried = c.Tried
 		m.Full = c.Unlisted && !m.Tried // each candidate of the advice adds noise to the choice
 		list = append(list, m)
 	}

@@ -23,7 +23,7 @@ var structuredScaling = &method{
 }
 
 var matrixScaling = &method{
-	Calibrator: Calibrator{Method: ByMatrix, Name: "SMS", Words: "structured matrix scaling", Unlisted: true},
+	Calibrator: Calibrator{Method: ByMatrix, Name: "SMS", Words: "structured matrix scaling", Unlisted: true, Tried: true},
 	classes: func(t classes, logs []float64, labels target.Target) (*Calibration, error) {
 		s, err := calibrate.FitMatrixScaling(logs, t.count, labels.Classes)
 		return structured(ByMatrix, s), err

@@ -72,8 +72,8 @@ type Calibrator struct {
 	Note string
 	// Columns are the metrics that tables show for predictions with this calibration.
 	Columns []Metric
-	// Unlisted calibrators are left out where methods are compared.
-	Unlisted bool
+	// Unlisted calibrators are left out where methods are compared. Of these, comparisons try those with Tried by cross-validation.
+	Unlisted, Tried bool
 	// Completes says that it fits what networks leave open: without it, outcomes have no likelihood. The model card stores it.
 	Completes bool
 	// Intervals says that it maps a distribution function: only intervals change, no density is left, and no ensemble stores it.

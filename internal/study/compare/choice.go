@@ -116,7 +116,7 @@ func (c *Advice) take(r judge, from []*Method, best *Method) {
 		if m == best {
 			return
 		}
-		if mean, standard := r.apart(m, best, r.pools(from)); mean <= alike*standard {
+		if mean, standard := r.gap(m, best, r.pools(from)); mean <= alike*standard {
 			c.Choice, c.Instead, c.By = m, best, r.between(m, best)
 			return
 		}
@@ -170,8 +170,8 @@ func (r judge) validates(m *Method) bool {
 	return r.Validation != nil && !task.LossesOfUnits(r.Task) && len(m.Unseen) == r.Validation.Len()
 }
 
-// apart returns the difference of two methods in the first loss, and its standard error. pooled says whether validation data counts.
-func (r judge) apart(m, base *Method, pooled bool) (mean, standard float64) {
+// gap returns the difference of two methods in the first loss, and its standard error. pooled says whether validation data counts.
+func (r judge) gap(m, base *Method, pooled bool) (mean, standard float64) {
 	d := r.between(m, base)
 	if !pooled {
 		return d.Mean, d.Standard
@@ -188,8 +188,9 @@ const strong = 10.828
 // it is of another kind, with a temperature that makes the loss worse by more than chance.
 func (r judge) tempered(of []*Method) (left []*Method) {
 	for _, m := range of {
-		t := find(of, m.Key+"-temp")
-		asks := t != nil && r.validates(m) && r.validates(t) && 2*floats.Sum(difference(m.Unseen, t.Unseen)) > strong
+		t := r.Method(baseline.Tempered(m.Key))
+		known := t != nil && slices.Contains(of, t) && r.validates(m) && r.validates(t)
+		asks := known && 2*floats.Sum(difference(m.Unseen, t.Unseen)) > strong
 		if !asks || r.unlike(r.DifferenceTo(m, t, r.Loss().Key), t.fits(0)) {
 			left = append(left, m)
 		}

@@ -36,9 +36,9 @@ func (b *builder) refit(m *Method, fitted *task.Fitted, outcomes, validation []f
 }
 
 // refitWith computes, by loss, the variance that the fit of a number adds, and the losses of fits without each example. It computes
-// nothing for a calibration without a single number. A refit of noise changes one factor of the variances of all targets. A number that is fitted on other
-// folds of the test data affects the losses of its fold. The function with returns the outcomes of the test and the
-// validation data with another calibration.
+// nothing for a calibration without a single number. A refit of noise changes one factor of the variances of all targets. A
+// number that is fitted on other folds of the test data affects the losses of its fold. The function with returns the outcomes of
+// the test and the validation data with another calibration.
 func (b *builder) refitWith(m *Method, fitted *task.Fitted, with baseline.With) error {
 	m.Fits, m.Unseen = nil, nil
 	for k, c := range fitted.Each {

@@ -265,8 +265,8 @@ func Expect(e *expect.Estimate) string {
 		return fmt.Sprintf("at least %s, which is %s times that on the validation data (%s). The estimated rise is too large for a number",
 			number(e.Low), report.Fixed(e.Low/e.Validation, 2), was)
 	case e.Bound == expect.Large:
-		return fmt.Sprintf("no number: the estimated drop is too large. At most %s (%s on the validation data), if the network errs where it "+
-			"has become unsure. It may not, such as on brighter pictures", number(e.High), was)
+		return fmt.Sprintf("no number: the estimated drop is too large. At most %s (%s on the validation data), if the network errs "+
+			"where it has become unsure. It may not, such as on brighter pictures", number(e.High), was)
 	case e.Bound == expect.Shares && e.Figure == expect.RMSE:
 		return fmt.Sprintf("no number, at least %s (%s on the validation data). The predictions lie in other ranges (%s of the "+
 			"examples). Label some examples", number(e.Low), was, report.Percent(e.Moved, 1))

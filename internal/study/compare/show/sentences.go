@@ -144,8 +144,8 @@ func (r sentences) togetherLine() []string {
 	if c.Together == 0 || c.Lowest == c.Best || c.Lowest == c.Choice {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s has the lowest %s on the test %s alone. Together with %s %s has.", capital(called(c.Lowest)), r.Loss().Name,
-		r.units(), report.Plural(c.Together, "validation "+dataset.Unit(r.Test)), called(c.Best))}
+	return []string{fmt.Sprintf("%s has the lowest %s on the test %s alone. Together with %s %s has.", capital(called(c.Lowest)),
+		r.Loss().Name, r.units(), report.Plural(c.Together, "validation "+dataset.Unit(r.Test)), called(c.Best))}
 }
 
 // price says what a method has for which price.
@@ -187,8 +187,7 @@ func (r sentences) rivalLine() []string {
 func (r sentences) more(over chance.Interval) string {
 	if half := over.Mean - over.Low; over.Mean < 0 {
 		n := float64(r.Test.Len()) * (half / over.Mean) * (half / over.Mean)
-		return fmt.Sprintf("About %s %s would make a gain of this size clear.",
-			report.Thousands(int(rounded(n))), "test "+r.units())
+		return fmt.Sprintf("About %s test %s would make a gain of this size clear.", report.Thousands(int(rounded(n))), r.units())
 	}
 	return fmt.Sprintf("That excludes only a gain above %s.", report.Fixed(-over.Low, 4))
 }
@@ -202,7 +201,8 @@ func rounded(n float64) float64 {
 // gainLine says what the choice gains, and that the test data made it.
 func (r sentences) gainLine() []string {
 	c := r.verdict.Advice
-	if c.Choice == c.From || math.IsNaN(c.Gain.Low) || !r.Enough(c.Choice, c.From) || c.From == c.Best && c.Choice == c.Rival { // the line of the rival says it
+	stated := c.From == c.Best && c.Choice == c.Rival // by the line of the rival
+	if c.Choice == c.From || math.IsNaN(c.Gain.Low) || !r.Enough(c.Choice, c.From) || stated {
 		return nil
 	}
 	what := "It is not clearly better than"
