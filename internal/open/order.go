@@ -100,6 +100,10 @@ func (r *run) search(dir, graph string) error {
 	if len(chosen.Paths) == 0 {
 		return noCheckpoints(folder)
 	}
+	if len(chosen.Paths) == 1 && slices.Contains(folder.Graphs, chosen.Paths[0]) && folder.Cut {
+		return Usagef("give the folder with the checkpoints. If the graph is your one checkpoint, give the file",
+			"%s: has the graph %s, and not all folders below were searched: they are too many or too deep", dir, chosen.Paths[0])
+	}
 	r.notes = append(r.notes, folder.Notes(chosen)...)
 	r.paths, r.graphs = append(r.paths, chosen.Paths...), append(r.graphs, folder.Graphs...)
 	for _, path := range folder.States {

@@ -16,7 +16,7 @@ import (
 
 // Bounds of the search below a folder. The names of the folder itself do not count.
 const (
-	maxLevels = 4
+	maxLevels = 6
 	maxNames  = 5000
 )
 
@@ -73,6 +73,7 @@ func list(dir string, known []string, levels int) (*Folder, error) {
 		}
 		level = below
 	}
+	f.Cut = f.Cut || levels > 0 && len(level) > 0
 	f.addWhole(whole)
 	return f, nil
 }

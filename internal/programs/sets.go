@@ -58,6 +58,9 @@ func (f *Folder) Choose(fits func(*statefile.File) bool) (*Choice, error) {
 			file, err := f.open(s.Paths[0])
 			return err == nil && !fits(file)
 		})
+		if len(some(usable, strong)) == 0 { // a graph that fits none decides nothing, and must not become the checkpoint
+			usable = states
+		}
 	}
 	for _, candidates := range [][]Set{
 		some(usable, here, strong),
