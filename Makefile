@@ -125,6 +125,9 @@ pages: setup ## look at all pages in Chromium, at three widths, light and dark: 
 findings: ## run what is known of other software again, without swagwrap: all, or NAMES="a b"; a table says what has changed
 	@findings/run.sh $(NAMES)
 
+programs: setup ## train with real training programs, and compare with PyTorch: all, or NAMES="a b"; gigabytes of packages
+	@fixtures/programs/run.sh $(NAMES)
+
 check: tools ## format, vet, staticcheck, pure packages without cgo, Kubernetes' manifests if they changed
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "error: not formatted, run gofmt -w:" $$files >&2; exit 1; }
 	go vet ./...
@@ -145,4 +148,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build web page demo test test-provider race nightly check python dist release pages findings tools
+.PHONY: help setup build web page demo test test-provider race nightly check python dist release pages findings programs tools

@@ -136,7 +136,7 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep,
 		if err := train(edit, bn, out("mean"), out("var")); err != nil {
 			return nil, err
 		}
-		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), []string{bn.Input}, []string{out("shape")})
+		edit.InsertAfter(bn.Node, "Shape", out("shape_node"), []string{bn.Counted(out("mean"))}, []string{out("shape")})
 		edit.AddGraphOutput(out("mean"), bn.ElemType, bn.Channels)
 		edit.AddGraphOutput(out("var"), bn.ElemType, bn.Channels)
 		edit.AddGraphOutput(out("shape"), onnxio.Int64, -1)

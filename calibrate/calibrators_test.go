@@ -1,7 +1,6 @@
 package calibrate_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -133,10 +132,6 @@ func TestCalibratorsUndetermined(t *testing.T) {
 	}
 	if a, err := calibrate.FitVennAbers(logits[:8], right[:4]); err != nil || a.Undetermined() == "" {
 		t.Errorf("Venn-Abers of few rows: %v", err)
-	}
-	const classes = calibrate.MatrixClasses + 1
-	if _, err := calibrate.FitMatrixScaling(make([]float64, classes), classes, []int{0}); !errors.Is(err, calibrate.ErrMatrixClasses) {
-		t.Error(err)
 	}
 	if _, err := calibrate.FitStructuredScaling([]float64{math.NaN(), 0}, 2, []int{0}); err == nil {
 		t.Error("no error for NaN")

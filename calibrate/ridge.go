@@ -3,6 +3,8 @@ package calibrate
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // VectorFolds is the number of folds in which [FitVectorScaling] chooses its ridge.
@@ -36,31 +38,36 @@ func stratified(labels []int) [][]int {
 	return folds
 }
 
-// chooseRidge returns the ridge with the least NLL of rows in folds that the fit has not seen, or +Inf.
-func (s scored) chooseRidge(folds [][]int) float64 {
+// chooseRidge returns the ridge with the least NLL of rows in folds that the fit has not seen, or +Inf, and the NLL of each row. That
+// is nil without folds.
+func (s scored) chooseRidge(folds [][]int) (best float64, unseen []float64) {
 	best, least := math.Inf(1), math.Inf(1)
 	if len(folds) < 2 {
-		return best
+		return best, nil
 	}
 	paths := make([]*ridgePath, len(folds))
-	for f := range folds {
-		paths[f] = s.path(Others(folds, f))
+	for f, t := range s.others(folds) {
+		paths[f] = s.path(Others(folds, f), t)
 	}
 	for worse := 0; worse < patience; {
-		nll := 0.0
+		nll := make([]float64, len(s.labels))
 		for f, rows := range folds {
-			nll += paths[f].unseen(rows)
+			v, z := paths[f].scaled(), make([]float64, s.classes)
+			for _, i := range rows {
+				v.scale(z, s.row(i))
+				nll[i] = logSumExp(z) - z[s.labels[i]]
+			}
 		}
-		if worse++; nll < least {
-			best, least, worse = paths[0].ridge, nll, 0
+		if worse++; floats.Sum(nll) < least {
+			best, least, worse, unseen = paths[0].ridge, floats.Sum(nll), 0, nll
 		}
 		for _, p := range paths {
 			if !p.next() {
-				return best
+				return best, unseen
 			}
 		}
 	}
-	return best
+	return best, unseen
 }
 
 // ridgePath fits some rows with one ridge after the other. Each fit begins at the one before.
@@ -73,9 +80,31 @@ type ridgePath struct {
 	x     []float64 // (w, b) in units of the temperature
 }
 
-// path returns the path of some rows at its beginning.
-func (s scored) path(rows []int) *ridgePath {
-	p := &ridgePath{of: s, rows: rows, t: s.fit(rows), ridge: math.Inf(1)}
+// others returns the temperature of the other folds, for each. It is a step of Newton's method from that of all rows, which takes one
+// pass over them.
+func (s scored) others(folds [][]int) []Temperature {
+	all := s.fit(allRows(len(s.labels)))
+	out := make([]Temperature, len(folds))
+	losses := s.losses(allRows(len(s.labels)), 1/all.T)
+	for f := range folds {
+		rows := Others(folds, f)
+		var sum rowLoss
+		for _, i := range rows {
+			sum.add(losses[i], len(rows))
+		}
+		step := sum.slope / sum.curvature
+		if out[f] = all; !all.AtBound && math.Abs(step) < 0.1/all.T {
+			out[f].T, out[f].NLLAfter = 1/(1/all.T-step), sum.nll-step*sum.slope/2
+		} else {
+			out[f] = s.fit(rows)
+		}
+	}
+	return out
+}
+
+// path returns the path of some rows with a temperature at its beginning.
+func (s scored) path(rows []int, t Temperature) *ridgePath {
+	p := &ridgePath{of: s, rows: rows, t: t, ridge: math.Inf(1)}
 	if p.t.AtBound {
 		p.t.T, p.t.NLLAfter = 1, p.t.NLLBefore
 	}
@@ -105,11 +134,6 @@ func (p *ridgePath) scaled() VectorScaling {
 		v.Scale[c] /= p.t.T
 	}
 	return v
-}
-
-// unseen returns the sum of the NLL of other rows.
-func (p *ridgePath) unseen(rows []int) float64 {
-	return p.of.vectorNLL(rows, p.scaled()) * float64(len(rows))
 }
 
 // result returns the exact fit with the present ridge.

@@ -2,21 +2,13 @@ package calibrate
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/optimize"
 )
-
-// MatrixClasses is the largest number of classes of [FitMatrixScaling]. Its matrix has classes² numbers, which an ensemble and an
-// ONNX file carry, and each pass of a fit takes rows·classes² multiplications. With more classes the penalty leaves hardly any of
-// them above 0: use [FitStructuredScaling].
-const MatrixClasses = 250
-
-// ErrMatrixClasses is the error for more than [MatrixClasses] classes.
-var ErrMatrixClasses = fmt.Errorf("matrix scaling is for at most %d classes, because it fits classes² numbers", MatrixClasses)
 
 // StructuredScaling is the result of structured vector or matrix scaling (Berta et al. 2025, arXiv 2511.03685). With
 //
@@ -50,11 +42,8 @@ func FitStructuredScaling(logits []float64, classes int, labels []int) (Structur
 }
 
 // FitMatrixScaling is [FitStructuredScaling] with a matrix in the place of the scales. Its numbers off the diagonal have the
-// penalty k(k − 1)/n · Σ m². It returns [ErrMatrixClasses] for too many classes.
+// penalty k(k − 1)/n · Σ m². Each of some ten passes takes n·k² multiplications.
 func FitMatrixScaling(logits []float64, classes int, labels []int) (StructuredScaling, error) {
-	if classes > MatrixClasses {
-		return StructuredScaling{}, ErrMatrixClasses
-	}
 	return fitStructured(logits, classes, labels, true)
 }
 
@@ -69,7 +58,7 @@ func fitStructured(logits []float64, classes int, labels []int, matrix bool) (St
 	q := &structuredProblem{n: len(labels), classes: classes, labels: labels, matrix: matrix, diagonal: k / n, off: k * (k - 1) / n}
 	q.logs = MixedLogs(nil, logits, classes, out.Temperature, out.Uniform)
 	q.scores, q.losses = make([]float64, len(logits)), make([]float64, len(labels))
-	x, converged, err := q.minimise()
+	x, converged, err := q.scaledBy().minimise()
 	if err != nil {
 		return StructuredScaling{}, err
 	}
@@ -160,6 +149,30 @@ type structuredProblem struct {
 	scores        []float64 // of the last call of nll; then their probabilities
 	losses        []float64
 	at            []float64 // the x of scores, or nil
+	// unit holds the step of each x in which the objective has about the curvature 1 at its start, so that fewer steps reach the minimum.
+	unit []float64
+}
+
+// scaledBy sets the units, from the diagonal of the Hessian for independent probabilities and logs.
+func (q *structuredProblem) scaledBy() *structuredProblem {
+	k, w, x := q.classes, q.weights(), q.start()
+	q.nll(x)
+	spread, square := make([]float64, k), make([]float64, k)
+	for i, p := range q.scores {
+		spread[i%k] += p * (1 - p) / float64(q.n)
+		square[i%k] += q.logs[i] * q.logs[i] / float64(q.n)
+	}
+	q.unit = x
+	for c := range k {
+		for j := range k {
+			if q.matrix {
+				q.unit[c*k+j] = 1 / math.Sqrt(2*q.off+spread[c]*square[j])
+			}
+		}
+		q.unit[q.diagonalAt(c)] = 1 / math.Sqrt(2*q.diagonal+spread[c]*square[c])
+		q.unit[w+c] = 1 / math.Sqrt(2*q.diagonal+spread[c])
+	}
+	return q
 }
 
 func (q *structuredProblem) weights() int {
@@ -302,16 +315,24 @@ const enoughSteps = 500
 func (q *structuredProblem) minimise() (x []float64, converged bool, err error) {
 	settings := &optimize.Settings{GradientThreshold: 1e-6, MajorIterations: enoughSteps,
 		Converger: &optimize.FunctionConverge{Absolute: 1e-10, Iterations: 5}}
-	r, err := optimize.Minimize(optimize.Problem{Func: q.value, Grad: q.gradient}, q.start(), settings, &optimize.LBFGS{})
+	at := make([]float64, len(q.unit)) // in the units of the problem
+	value := func(u []float64) float64 { return q.value(floats.MulTo(at, u, q.unit)) }
+	gradient := func(dst, u []float64) {
+		q.gradient(dst, floats.MulTo(at, u, q.unit))
+		floats.Mul(dst, q.unit)
+	}
+	begin := q.start()
+	floats.Div(begin, q.unit)
+	r, err := optimize.Minimize(optimize.Problem{Func: value, Grad: gradient}, begin, settings, &optimize.LBFGS{})
 	switch {
 	case r == nil:
 		return nil, false, err
 	case errors.Is(err, optimize.ErrLinesearcherFailure), errors.Is(err, optimize.ErrNoProgress): // the step is lost in rounding
-		return r.X, true, nil
+		return floats.MulTo(at, r.X, q.unit), true, nil
 	case err != nil:
 		return nil, false, err
 	}
-	return r.X, r.Status != optimize.IterationLimit, nil
+	return floats.MulTo(at, r.X, q.unit), r.Status != optimize.IterationLimit, nil
 }
 
 // absent returns the classes without a label.

@@ -24,6 +24,9 @@ type VectorScaling struct {
 	Steps     int  // of Newton's method
 	Converged bool // false if the steps ran out before the minimum
 
+	// Unseen has the NLL of each row for the fit of the other folds, with the same ridge. It is nil without folds.
+	Unseen []float64
+
 	// Absent lists the classes without a label in the fitting set. Only the ridge keeps their probabilities above 0.
 	Absent []int
 
@@ -63,11 +66,13 @@ func FitVectorScalingFolds(logits []float64, classes int, labels []int, folds []
 	if err != nil {
 		return VectorScaling{}, err
 	}
-	ridge := s.chooseRidge(folds)
-	all := s.path(allRows(len(labels)))
+	ridge, unseen := s.chooseRidge(folds)
+	all := s.path(allRows(len(labels)), s.fit(allRows(len(labels))))
 	for all.ridge > ridge && all.next() {
 	}
-	return all.result(), nil
+	v := all.result()
+	v.Unseen = unseen
+	return v, nil
 }
 
 // Apply stores softmax(Scale∘z + Bias) in dst for each row z of logits, n×classes in row-major order. dst has the
@@ -131,6 +136,9 @@ func (p *ridgePath) fit(tolerance float64) {
 			v.Converged = true
 		}
 		next, nextValue, nextNLL, ok := q.search(x, step, value, slope)
+		if math.Abs(value+slope/2-nextValue) <= tolerance { // the quadratic model holds, and the step is its minimum
+			v.Converged = true
+		}
 		if !ok { // the step is lost in rounding
 			v.Converged = v.Converged || slope > -roundingDecrement
 			break
@@ -193,7 +201,7 @@ func (q *vectorProblem) value(x []float64) (value, nll float64) {
 		for c, z := range p {
 			p[c] = 1
 			if c != best {
-				p[c] = math.Exp(z - peak)
+				p[c] = exp(z - peak)
 				rest += p[c]
 			}
 		}
@@ -205,16 +213,6 @@ func (q *vectorProblem) value(x []float64) (value, nll float64) {
 		ridge += d * d
 	}
 	return nll + q.lambda/2*ridge, nll
-}
-
-// vectorNLL returns the mean NLL of the given rows after scaling by v, in nats.
-func (s scored) vectorNLL(rows []int, v VectorScaling) (nll float64) {
-	z := make([]float64, s.classes)
-	for _, i := range rows {
-		v.scale(z, s.row(i))
-		nll += (logSumExp(z) - z[s.labels[i]]) / float64(len(rows))
-	}
-	return nll
 }
 
 // logSumExp keeps full precision if the sum is barely more than its largest term.
@@ -283,35 +281,52 @@ func (q *vectorProblem) hessian(dst, v []float64) {
 	}
 }
 
-// diagonal stores the diagonal of the Hessian in dst.
-func (q *vectorProblem) diagonal(dst []float64) {
-	for i := range dst {
-		dst[i] = q.lambda
-	}
-	n := float64(len(q.rows))
+// blocks is the Hessian of the scale and the bias of each class, without those of other classes: its elements for two scales, for one
+// of each, and for two biases.
+type blocks struct{ scales, both, biases []float64 }
+
+func (q *vectorProblem) blocks() blocks {
+	b := blocks{make([]float64, q.classes), make([]float64, q.classes), make([]float64, q.classes)}
 	for k, i := range q.rows {
 		z := q.row(i)
 		for c, pc := range q.probs[k*q.classes:][:q.classes] {
 			if pc != 0 {
-				dst[c] += pc * (1 - pc) * z[c] * z[c] / n
-				dst[q.classes+c] += pc * (1 - pc) / n
+				v := pc * (1 - pc)
+				b.biases[c] += v
+				v *= z[c]
+				b.both[c] += v
+				b.scales[c] += v * z[c]
 			}
 		}
 	}
+	n := float64(len(q.rows))
+	for c := range q.classes {
+		b.scales[c], b.both[c], b.biases[c] = b.scales[c]/n+q.lambda, b.both[c]/n, b.biases[c]/n+q.lambda
+	}
+	return b
 }
 
-// newtonStep stores −H⁻¹g in dst. It uses conjugate gradients preconditioned by the diagonal of H (Nocedal and Wright
+// solve stores the blocks' inverse times r in dst.
+func (b blocks) solve(dst, r []float64) {
+	for c, both := range b.both {
+		w, bias := r[c], r[len(b.both)+c]
+		det := b.scales[c]*b.biases[c] - both*both // positive: the ridge adds λ² to a variance
+		dst[c], dst[len(b.both)+c] = (b.biases[c]*w-both*bias)/det, (b.scales[c]*bias-both*w)/det
+	}
+}
+
+// newtonStep stores −H⁻¹g in dst. It uses conjugate gradients preconditioned by the blocks of H (Nocedal and Wright
 // 2006, algorithm 5.3), and stops early. The ridge makes H positive definite, so the result is a descent direction
 // after any number of rounds.
 func (q *vectorProblem) newtonStep(dst, g []float64) {
 	size := len(g)
-	diagonal, residual, y := make([]float64, size), make([]float64, size), make([]float64, size)
+	residual, y := make([]float64, size), make([]float64, size)
 	direction, product := make([]float64, size), make([]float64, size)
-	q.diagonal(diagonal)
+	blocks := q.blocks()
 	for i := range dst {
 		dst[i], residual[i] = 0, -g[i]
 	}
-	floats.DivTo(y, residual, diagonal)
+	blocks.solve(y, residual)
 	copy(direction, y)
 	rho := floats.Dot(residual, y)
 	// Far from the minimum an exact step is wasted. Near it, the remaining error must shrink faster than the gradient
@@ -325,7 +340,7 @@ func (q *vectorProblem) newtonStep(dst, g []float64) {
 		alpha := rho / floats.Dot(direction, product)
 		floats.AddScaled(dst, alpha, direction)
 		floats.AddScaled(residual, -alpha, product)
-		floats.DivTo(y, residual, diagonal)
+		blocks.solve(y, residual)
 		next := floats.Dot(residual, y)
 		floats.AddScaledTo(direction, y, next/rho, direction)
 		rho = next
@@ -367,12 +382,18 @@ func (s scored) judge(v *VectorScaling, rows []int) {
 // rowsPerClass is the number of rows per class below which vector scaling is hardly better than a temperature, and may be worse.
 const rowsPerClass = 50
 
-// Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns if there are fewer than
-// 50 rows per class.
+// Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns with a [ScarceError] if there are
+// fewer than 50 rows per class.
 func (v VectorScaling) Warnings(rows int) []error {
 	if want := rowsPerClass * len(v.Scale); rows < want {
-		return []error{fmt.Errorf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", 2*len(v.Scale),
-			rows, rowsPerClass)}
+		return []error{&ScarceError{2 * len(v.Scale), rows}}
 	}
 	return nil
+}
+
+// ScarceError says that many numbers are fitted to few rows.
+type ScarceError struct{ Numbers, Rows int }
+
+func (e *ScarceError) Error() string {
+	return fmt.Sprintf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", e.Numbers, e.Rows, rowsPerClass)
 }

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -13,6 +14,8 @@ type VennAbers struct {
 	Knots []float64 `json:"knots"`
 	Zero  []float64 `json:"zero"`
 	One   []float64 `json:"one"`
+	// Tie is the distance up to which log-odds are equal to a knot, but at most half of the way to the next one. 0 is the definition.
+	Tie float64 `json:"tie,omitempty"`
 
 	Rows     int  `json:"-"`
 	OneLabel bool `json:"-"`
@@ -85,14 +88,61 @@ func merged(b block, left, right *block) float64 {
 	}
 }
 
+// Tied returns the predictor with a tie, without the knots that then change nothing.
+func (v VennAbers) Tied(tie float64) VennAbers {
+	out := VennAbers{Tie: tie, Rows: v.Rows, OneLabel: v.OneLabel}
+	last := len(v.Knots) - 1
+	changes := func(i int) bool {
+		below, above := 0.0, 1.0
+		if i > 0 {
+			below = v.Zero[i-1]
+		}
+		if i < last {
+			above = v.One[i+1]
+		}
+		return v.Zero[i] != below || v.One[i] != above
+	}
+	near := func(i, j int) bool {
+		return j >= 0 && j <= last && math.Abs(v.Knots[i]-v.Knots[j]) < 2*tie && changes(j)
+	}
+	for i, k := range v.Knots {
+		if i == 0 || changes(i) || near(i, i-1) || near(i, i+1) {
+			out.Knots, out.Zero, out.One = append(out.Knots, k), append(out.Zero, v.Zero[i]), append(out.One, v.One[i])
+		}
+	}
+	return out
+}
+
+// Steps returns the log-odds at which p0 reaches Zero, and those beyond which p1 leaves One, for each knot.
+func (v VennAbers) Steps() (zero, one []float64) {
+	zero, one = slices.Clone(v.Knots), slices.Clone(v.Knots)
+	half := func(i int) float64 {
+		if i < 0 || i+1 == len(v.Knots) {
+			return v.Tie
+		}
+		return min(v.Tie, (v.Knots[i+1]-v.Knots[i])/2)
+	}
+	for i := range v.Knots {
+		zero[i] -= half(i - 1)
+		one[i] += half(i)
+	}
+	return zero, one
+}
+
 // Interval returns p0 and p1 for log-odds. Between two knots an example of class 0 belongs to the lower one, and an example of class
 // 1 to the upper one.
 func (v VennAbers) Interval(logOdds float64) (p0, p1 float64) {
-	i, found := slices.BinarySearch(v.Knots, logOdds)
+	zero, one := v.Steps()
+	return v.between(logOdds, zero, one)
+}
+
+// between is Interval with the given steps.
+func (v VennAbers) between(logOdds float64, zero, one []float64) (p0, p1 float64) {
 	p1 = 1
-	if i < len(v.Knots) {
+	if i, _ := slices.BinarySearch(one, logOdds); i < len(one) {
 		p1 = v.One[i]
 	}
+	i, found := slices.BinarySearch(zero, logOdds)
 	switch {
 	case found:
 		p0 = v.Zero[i]
@@ -109,8 +159,9 @@ func (v VennAbers) Apply(dst, logits []float64) []float64 {
 		panic(badVector)
 	}
 	dst = destination(dst, len(logits))
+	zero, one := v.Steps()
 	for i := 0; i < len(logits); i += 2 {
-		p0, p1 := v.Interval(logOdds(logits[i:]))
+		p0, p1 := v.between(logOdds(logits[i:]), zero, one)
 		dst[i], dst[i+1] = (1-p0)/(1-p0+p1), p1/(1-p0+p1)
 	}
 	return dst

@@ -10,9 +10,9 @@ import (
 // layers are written out in operators: see [Model.WrittenBatchNorms].
 type BatchNorm struct {
 	Node       *Node
-	Written    bool   // written out in operators; Node is the last of them
-	Input      string // name of the value that the layer normalises
-	Mean, Var  string // names of the tensors that hold the running statistics
+	Written    *Formula // of a layer that is written out in operators, the last of which is Node; nil for a BatchNormalization node
+	Input      string   // name of the value that the layer normalises
+	Mean, Var  string   // names of the tensors that hold the running statistics
 	Epsilon    float64
 	Momentum   float64 // ONNX's: the share that the running statistics keep at each batch
 	Channels   int64

@@ -65,8 +65,8 @@ func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
 // variance, are those of its batch alone.
 func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	n := bn.Node
-	if bn.Written {
-		e.trainWritten(bn, mean, variance)
+	if bn.Written != nil {
+		e.trainWritten(bn, mean, variance, e.normalise(bn, mean, variance))
 		return
 	}
 	e.setAttribute(n, "momentum", wire.Float("momentum", 0))

@@ -88,7 +88,7 @@ func (t *Template) fold(l *weights.Layout) (*Template, error) {
 	for i, bn := range bns {
 		conv := m.Graph.Producer(bn.Input)
 		if conv == nil || conv.OpType != "Conv" || conv.Domain != "" || uses[bn.Input] != 1 || len(conv.Inputs) < 2 ||
-			len(bn.Node.Outputs) != 1 || bn.Written || bn.IsTraining {
+			len(bn.Node.Outputs) != 1 || bn.Written != nil || bn.IsTraining {
 			continue
 		}
 		all := append(slices.Clone(bn.Node.Inputs[1:]), conv.Inputs[1:]...)

@@ -32,10 +32,10 @@ func (f *Folding) String() string {
 // Export calls that keep batch norm. docs/exporting.md shows them in full.
 const (
 	KeepPyTorch     = `torch.onnx.export(model.eval(), (x,), path, dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},))`
-	KeepKerasTorch  = `torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
-	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, ` + KeepKerasTorch
+	KeepPreserve    = `torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
+	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, ` + KeepPreserve
 	KeepOptimised   = KeepPyTorch + ", and give the files that the exporter writes, before any optimiser changes them"
-	KeepKeras       = `from tf2onnx.optimizer import _get_optimizers; optimizers = dict(_get_optimizers()); del optimizers["remove_back_to_back"]; tf2onnx.convert.from_keras(model, input_signature=(tf.TensorSpec((None, 32, 32, 3), tf.float32, name="input"),), output_path=path, optimizers=optimizers), where the model's batch norm layers are the FusedBN of docs/exporting.md, "Keras": Keras takes its own apart`
+	KeepKeras       = `train with model.fit(..., callbacks=[swagwrap.keras.Callback(folder, x)]), or save each epoch with swagwrap.tensorflow.save(folder, module, x, epoch) without Keras. They write one graph that keeps batch norm, and the weights by name (docs/exporting.md, "Keras")`
 	KeepUltralytics = `model = YOLO("weights/last.pt").model.float().eval(); torch.onnx.export(model, (torch.zeros(2, 3, 224, 224),), ` +
 		`"model.onnx", dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},)), with the size of training in ` +
 		`place of 224. That one graph is the template of all files in weights`
@@ -52,7 +52,7 @@ var foldSigns = []struct {
 	{dynamo, regexp.MustCompile(`\.weight_bias$`), KeepPyTorch},
 	{"tf2onnx", regexp.MustCompile(`_(weights|bias)_fused_bn$`), KeepKeras},
 	{ortOptimiser, regexp.MustCompile(`^(ConvBnFusion_(W|BN_B)|MatMulBnFusion_Gemm(B|Bias)?)_`), KeepOptimised},
-	{"TensorFlow", regexp.MustCompile(`/batchnorm(_\d+)?/(mul|sub)(_\d+)?:0$`), KeepKeras},
+	{"TensorFlow", regexp.MustCompile(`(^|/)batchnorm(_\d+)?/(mul|sub)(_\d+)?:0$`), KeepKeras},
 }
 
 // FoldedBatchNorm says how an exporter folded batch norm into the weights, or returns nil if there is no sign of it.
@@ -72,7 +72,7 @@ func (m *Model) FoldedBatchNorm() *Folding {
 		case n.foldsBatchNorm:
 			return &Folding{Exporter: dynamo, Node: n.Name, Keep: KeepPyTorch}
 		case keras(m.Graph.Nodes[i:]):
-			return &Folding{Exporter: kerasTorch, Tensor: n.Inputs[1], Keep: KeepKerasTorch}
+			return &Folding{Exporter: kerasTorch, Tensor: n.Inputs[1], Keep: KeepKeras}
 		case n.Domain == "com.microsoft.nchwc" && n.OpType == "Conv":
 			return &Folding{Exporter: ortOptimiser, Node: n.Name, Keep: KeepOptimised}
 		case n.Domain == "" && (n.OpType == "Conv" || n.OpType == "ConvTranspose"):

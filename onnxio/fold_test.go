@@ -22,7 +22,7 @@ func TestFoldedBatchNorm(t *testing.T) {
 		"PyTorch's TorchScript exporter": {open(t, "../fixtures/mnist/folded/torchscript-epoch-30.onnx"), fixture(t, "folded"), named("onnx::ConvTranspose_7")},
 		"PyTorch's dynamo exporter":      {open(t, "../fixtures/mnist/folded/dynamo-epoch-30.onnx"), named("layer1.conv.weight_bias")},
 		"tf2onnx":                        {named("model/conv/Conv2D_weights_fused_bn"), named("a/Conv2D_bias_fused_bn")},
-		"TensorFlow":                     {named("net/bn/batchnorm/mul:0"), named("net/bn/batchnorm_1/sub_1:0")},
+		"TensorFlow":                     {named("net/bn/batchnorm/mul:0"), named("batchnorm_1/sub:0"), named("net/bn/batchnorm_1/sub_1:0")},
 		"ONNX Runtime's optimiser":       {named("ConvBnFusion_W_conv1.weight"), named("ConvBnFusion_BN_B_1.bias"), named("MatMulBnFusion_GemmB_fc.weight"), conv("com.microsoft.nchwc", "w", "b", "y")},
 		"Keras with the backend torch":   {keras32("onnx::Sub_82", "onnx::Mul_91", "onnx::Add_85")},
 		"onnxslim":                       {conv("", "getitem_weight", "getitem_bias", "getitem"), conv("", "/bn/BatchNormalization_output_0_weight", "/bn/BatchNormalization_output_0_bias", "/bn/BatchNormalization_output_0")},

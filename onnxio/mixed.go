@@ -12,7 +12,7 @@ import (
 // if the layer does not compute in float32, or is written out in operators.
 func (e *Edit) MixBatchNorm(bn BatchNorm, w float64, mean, variance string) bool {
 	n := bn.Node
-	if bn.Written || bn.ElemType != Float {
+	if bn.Written != nil || bn.ElemType != Float {
 		return false
 	}
 	name := func(what string) string { return mean + "_" + what }

@@ -199,7 +199,13 @@ var elemTypes = map[ElemType]struct {
 	21: {"uint4", 0},
 	22: {"int4", 0},
 	23: {"float4e2m1", 0},
+	24: {"float8e8m0", 1},
+	25: {"uint2", 0},
+	26: {"int2", 0},
 }
+
+// IsNarrow reports whether the elements are numbers of less than a byte, or floats of one.
+func (e ElemType) IsNarrow() bool { return e >= 17 && elemTypes[e].name != "" }
 
 // String returns ONNX's name of the type, such as "float16".
 func (e ElemType) String() string {

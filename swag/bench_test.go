@@ -32,14 +32,16 @@ func BenchmarkDraw(b *testing.B) {
 		dst[j], members[j] = make([]float32, benchmarkLen), j
 	}
 	for _, c := range []swag.Covariance{swag.LowRankPlusDiagonal, swag.Diagonal} {
-		b.Run(c.String(), func(b *testing.B) {
-			s := sampler(b, p, swag.SampleOptions{Seed: 1, Scale: 0.5, Covariance: c, Workers: 1})
-			for b.Loop() {
-				if err := s.Draw(b.Context(), dst, members); err != nil {
-					b.Fatal(err)
+		for name, antithetic := range map[string]bool{"independent": false, "antithetic": true} {
+			b.Run(c.String()+"/"+name, func(b *testing.B) {
+				s := sampler(b, p, swag.SampleOptions{Seed: 1, Scale: 0.5, Covariance: c, Antithetic: antithetic, Workers: 1})
+				for b.Loop() {
+					if err := s.Draw(b.Context(), dst, members); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/benchmarkLen/S, "ns/weight/member")
-		})
+				b.ReportMetric(float64(b.Elapsed())/float64(b.N)/benchmarkLen/S, "ns/weight/member")
+			})
+		}
 	}
 }

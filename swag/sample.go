@@ -63,8 +63,8 @@ type SampleOptions struct {
 	// columns that a fit of that rank would have kept, with its divisor. Members are those of such a fit, bit for
 	// bit. Rank has no effect with the diagonal alone.
 	Rank int
-	// Antithetic draws members in pairs about the mean: member 2j+1 has −z1 and
-	// −z2 of member 2j.
+	// Antithetic draws members in pairs about the mean: member 2j+1 has −z1 and −z2 of member 2j. Each is a draw of the
+	// posterior, and their average has no error of odd order. Drawn one after the other they cost less than two draws.
 	Antithetic bool
 	Workers    int // 0 means one per core. Never changes a draw
 }
@@ -209,8 +209,11 @@ type tile struct {
 	off        int64
 	mean, sd   []float64 // sd is √α·Σ_diag^½, or the standard deviation of isotropic noise
 	deviations [][]float32
-	z1         []float64
-	lowRank    []float32
+	// The random part of the member that was drawn last: sign times that of a stream.
+	stream  int // −1 if there is none
+	sign    float64
+	z1      []float64
+	lowRank []float32
 }
 
 func (s *Sampler) newTile(members []int) *tile {
@@ -245,7 +248,7 @@ func (s *Sampler) stream(member int) (stream int, sign float64) {
 
 // read moves the tile to weights [off, off+n).
 func (t *tile) read(ctx context.Context, n int, off int64) error {
-	t.off = off
+	t.off, t.stream = off, -1
 	t.mean, t.sd, t.z1, t.lowRank = t.mean[:n], t.sd[:n], t.z1[:n], t.lowRank[:n]
 	t.s.p.Mean(t.mean, off)
 	if t.s.opts.Scale == 0 {
@@ -282,7 +285,8 @@ func (s *Sampler) spread(ctx context.Context, dst []float64, off int64) error {
 	return nil
 }
 
-// draw fills out with the tile's weights of member members[j], equation (1).
+// draw fills out with the tile's weights of member members[j], equation (1). If it follows the other member of its antithetic
+// pair, the random part is that member's, negated.
 func (t *tile) draw(out []float32, j int) {
 	if t.s.opts.Scale == 0 {
 		for i, m := range t.mean {
@@ -290,15 +294,26 @@ func (t *tile) draw(out []float32, j int) {
 		}
 		return
 	}
-	lowRank(t.lowRank, t.deviations, t.z2[j]) // zeros with the diagonal alone
 	stream, sign := t.s.stream(t.members[j])
-	normals(t.z1, t.s.opts.Seed, stream, t.off)
-	if sign < 0 {
-		for i, z := range t.z1 {
-			t.z1[i] = -z
+	if stream != t.stream {
+		lowRank(t.lowRank, t.deviations, t.z2[j]) // zeros with the diagonal alone
+		normals(t.z1, t.s.opts.Seed, stream, t.off)
+		if sign < 0 {
+			negate(t.z1)
 		}
+	} else if sign != t.sign {
+		negate(t.z1)
+		negate(t.lowRank)
 	}
+	t.stream, t.sign = stream, sign
 	combine(out, t.mean, t.sd, t.z1, t.lowRank)
+}
+
+// negate changes the signs of numbers, except that of 0: a sum that is 0 has the sign + whatever the signs of its terms are.
+func negate[F float32 | float64](x []F) {
+	for i, v := range x {
+		x[i] = 0 - v
+	}
 }
 
 // isotropicVariance returns tr(Σ_diag + Σ_lr)/d, the variance of every weight in isotropic noise with SWAG's total

@@ -143,6 +143,11 @@ func TestAntithetic(t *testing.T) {
 		if !slices.Equal(pairs[1], plain[0]) || !slices.Equal(pairs[3], plain[2]) || slices.Equal(pairs[2], plain[1]) {
 			t.Errorf("%v: even members must be as without pairs, odd ones not", c)
 		}
+		for j, k := range []int{3, 0, 1, 2} { // a member that is drawn alone shares no random part
+			if alone := draw(t, p, opts, k)[0]; !slices.EqualFunc(alone, pairs[j], sameBits) {
+				t.Errorf("%v: member %d has other bits beside its partner", c, k)
+			}
+		}
 		for i, m := range mean {
 			for _, pair := range [][2]int{{1, 2}, {3, 0}} {
 				a, b := float64(pairs[pair[0]][i]), float64(pairs[pair[1]][i])
@@ -153,6 +158,8 @@ func TestAntithetic(t *testing.T) {
 		}
 	}
 }
+
+func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 
 // One seed has the same random numbers at every scale, with either covariance
 // and from every posterior.

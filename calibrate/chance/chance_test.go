@@ -18,7 +18,7 @@ func TestShapeMistakesPanic(t *testing.T) {
 		"bootstrap: level NaN": func() { chance.PairedBootstrap(x, x, chance.BootstrapOptions{Level: math.NaN()}) },
 		"bootstrap: no losses": func() { chance.MeanBootstrap(nil, chance.BootstrapOptions{}) },
 		"Wilson: no images":    func() { chance.Wilson(0, 0) },
-		"members: none":        func() { chance.NewMonteCarloError(nil, 0) },
-		"members: ragged":      func() { chance.NewMonteCarloError([][]float64{x, x[:1]}, 0) },
+		"members: none":        func() { chance.NewMonteCarloError(nil, false, 0) },
+		"members: ragged":      func() { chance.NewMonteCarloError([][]float64{x, x[:1]}, false, 0) },
 	})
 }

@@ -18,7 +18,7 @@ type Difference struct {
 }
 
 // NewDifference returns the difference for the differences of the losses by example. The argument fits is the variance
-// that fitted numbers add: see [RefitVariances]. The interval is Student's,
+// that fitted numbers add: see [NewRefit]. The interval is Student's,
 //
 //	mean ± t·√(Var/n + fits)
 //
@@ -120,61 +120,77 @@ func twoSidedSkewed(mean, standard, dof, third float64) float64 {
 // relative error is of the order of its square, 1e-4.
 const refitStep = 0.01
 
-// RefitVariances returns the variance that the fit of a positive number, such as a temperature, adds to mean losses of
-// other examples, by loss. The function at returns the losses of the examples that the number was fitted to, and the
+// Refit is what is known about the fit of a positive number, such as a temperature, without other fits of it.
+type Refit struct {
+	// Variances has the variance that the fit adds to mean losses of other examples, by loss.
+	Variances []float64
+	// Unseen has the loss of each example of the fit for a fit without it, to first order (Beirami et al. 2017). It is nil if the
+	// examples do not determine the number.
+	Unseen []float64
+}
+
+// NewRefit returns what is known about the fit of a number. The function at returns the losses of the examples that the number was fitted to, and the
 // losses of the other examples by loss, for the fitted number times a factor.
 //
 // Let x be the logarithm of the number, s the slopes of the fitted losses, and H their mean curvature. The variance of
 // x is that of an M-estimator with m examples, v = Σ s²/(m·H)² (Huber 1967). With the mean curvature h of a loss of the
-// other examples the result is
+// other examples the variance is
 //
 //	½(h·v)²
 //
 // This is the variance of the excess loss ½·h·(x̂−x)². The variance of the losses at the fitted number already includes the
 // choice of both sets of examples. The step for h is √v, so that a loss with jumps, such as the error rate, has
-// the curvature that x̂ meets. The result is 0 if the examples do not determine the number.
-func RefitVariances(at func(factor float64) (fitted []float64, applied [][]float64, err error)) ([]float64, error) {
+// the curvature that x̂ meets. It is 0 if the examples do not determine the number.
+//
+// A fit without example i has x̂ + d, where d = s_i/(m·H − h_i) is Newton's step and h_i its curvature. So its loss is
+// l_i + s_i·d + ½·h_i·d².
+func NewRefit(at func(factor float64) (fitted []float64, applied [][]float64, err error)) (r Refit, err error) {
 	var fitted [3][]float64
 	var middle [][]float64
 	for k := range fitted {
 		on, of, err := at(math.Exp(refitStep * float64(k-1)))
 		if err != nil {
-			return nil, err
+			return r, err
 		}
 		if fitted[k] = on; k == 1 {
 			middle = of
 		}
 	}
 	squares, curvature := 0.0, 0.0
+	slopes, curvatures := make([]float64, len(fitted[1])), make([]float64, len(fitted[1]))
 	for i, loss := range fitted[1] {
 		less, more := fitted[0][i], fitted[2][i]
-		slope := (more - less) / (2 * refitStep)
-		squares += slope * slope
-		curvature += (more - 2*loss + less) / (refitStep * refitStep)
+		slopes[i], curvatures[i] = (more-less)/(2*refitStep), (more-2*loss+less)/(refitStep*refitStep)
+		squares += slopes[i] * slopes[i]
+		curvature += curvatures[i]
 	}
 	v := squares / (curvature * curvature)
-	out := make([]float64, len(middle))
+	r.Variances = make([]float64, len(middle))
 	step := min(math.Sqrt(v), 1)
 	if !(step > 0) {
-		return out, nil
+		return r, nil
+	}
+	for i, loss := range fitted[1] {
+		d := slopes[i] / (curvature - curvatures[i])
+		r.Unseen = append(r.Unseen, loss+slopes[i]*d+curvatures[i]*d*d/2)
 	}
 	_, low, err := at(math.Exp(-step))
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	_, high, err := at(math.Exp(step))
 	if err != nil {
-		return nil, err
+		return r, err
 	}
-	for l := range out {
+	for l := range r.Variances {
 		second := 0.0
 		for i, loss := range middle[l] {
 			second += (high[l][i] - 2*loss + low[l][i]) / float64(len(middle[l]))
 		}
 		h := second / (step * step)
-		if out[l] = h * v * h * v / 2; math.IsNaN(out[l]) || math.IsInf(out[l], 0) {
-			out[l] = 0
+		if r.Variances[l] = h * v * h * v / 2; math.IsNaN(r.Variances[l]) || math.IsInf(r.Variances[l], 0) {
+			r.Variances[l] = 0
 		}
 	}
-	return out, nil
+	return r, nil
 }

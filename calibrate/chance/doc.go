@@ -1,7 +1,7 @@
 // Package chance measures how much of a mean loss, of a difference of two methods or of a share is chance.
 //
 // [PairedBootstrap] and [NewDifference] compare two methods on the same examples, and [NewOverRuns] does so over runs of
-// training. [RefitVariances] measures what the fit of a temperature adds, and [NewDraws] and [Replicated] what other random
+// training. [NewRefit] measures what the fit of a temperature adds, and [NewDraws] and [Replicated] what other random
 // draws would change. For several such comparisons, use [Holm]. [Wilson] and [Family] give intervals of shares and means,
 // and [NewMonteCarloError] compares an average over few members with that over infinitely many.
 //

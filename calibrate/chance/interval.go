@@ -32,6 +32,30 @@ func Wilson(share float64, n int) Interval {
 	return Interval{share, middle - half, middle + half}
 }
 
+// Exact returns a share of n examples, such as an accuracy, with an interval that holds for at least 95 % of data (Clopper and Pearson,
+// Biometrika 1934).
+func Exact(share float64, n int) Interval {
+	if n < 1 {
+		panic(badCount)
+	}
+	i := Interval{Mean: share}
+	i.Low, i.High = clopperPearson(math.Round(share*float64(n)), float64(n), 0.05)
+	return i
+}
+
+// ErrorDifference returns (more − less)/n with its 95 % interval, for n pairs of which more have an error of the first predictor only,
+// and less one of the second only. One of each is added, so the interval has a width without any (Bonett and Price, Journal of
+// Educational and Behavioral Statistics 2012).
+func ErrorDifference(more, less, n int) Interval {
+	if n < 1 {
+		panic(badCount)
+	}
+	m := float64(n) + 2
+	a, b := float64(more+1)/m, float64(less+1)/m
+	half := normal975 * math.Sqrt((a+b-(a-b)*(a-b))/m)
+	return Interval{float64(more-less) / float64(n), a - b - half, a - b + half}
+}
+
 // clopperPearson returns the exact interval of a share that won of n trials show, and that misses the target with at most the
 // given probability (Clopper and Pearson, Biometrika 1934).
 func clopperPearson(won, n, miss float64) (low, high float64) {

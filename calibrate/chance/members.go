@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// MinMonteCarlo is the smallest number of members from which their spread can be estimated.
+	// MinMonteCarlo is the smallest number of independent members from which their spread can be estimated.
 	MinMonteCarlo = 5
 	// noticeable is the change of the NLL that counts as small, as a part of the NLL's standard error from the choice
 	// of the examples. Such a change adds 6 % to its variance.
@@ -41,15 +41,22 @@ type MonteCarloError struct {
 func (e MonteCarloError) Change() float64 { return math.Hypot(e.Standard, e.Excess) }
 
 // NewMonteCarloError estimates the error for members of equal weight. Each slice of targets holds one member's
-// probabilities of the true classes of the same examples. The tolerance is in nats; 0 means a quarter of the standard
+// probabilities of the true classes of the same examples. Antithetic pairs are the units of chance: their averages take the
+// place of members. The tolerance is in nats; 0 means a quarter of the standard
 // error from the choice of the examples.
-func NewMonteCarloError(targets [][]float64, tolerance float64) MonteCarloError {
+func NewMonteCarloError(targets [][]float64, antithetic bool, tolerance float64) MonteCarloError {
 	losses := averageLosses(targets)
-	s, n := float64(len(targets)), float64(len(losses))
+	n := float64(len(losses))
 	out := MonteCarloError{Members: len(targets), Tolerance: tolerance, Images: stat.StdDev(losses, nil) / math.Sqrt(n)}
 	if tolerance == 0 {
 		out.Tolerance = noticeable * out.Images
 	}
+	unit, least := 1, MinMonteCarlo
+	if antithetic {
+		unit, least, targets = 2, leastPairs, averages(targets)
+		losses = averageLosses(targets)
+	}
+	s := float64(len(targets))
 	if len(targets) < 2 {
 		out.Standard, out.Excess = math.NaN(), math.NaN()
 		return out
@@ -64,13 +71,25 @@ func NewMonteCarloError(targets [][]float64, tolerance float64) MonteCarloError 
 		out.Excess += squares / (s - 1) / n / (2 * s)
 	}
 	out.Standard = math.Sqrt(stat.Variance(influence, nil) / s)
-	if v, e := out.Standard*out.Standard*s, out.Excess*s; len(targets) >= MinMonteCarlo && out.Tolerance > 0 {
+	if v, e := out.Standard*out.Standard*s, out.Excess*s; len(targets) >= least && out.Tolerance > 0 {
 		// (v/m + (e/m)²) ≤ tolerance², a quadratic in 1/m.
 		t := out.Tolerance * out.Tolerance
 		most := 2 * t / (v + math.Sqrt(v*v+4*e*e*t)) // the largest possible 1/m
 		if m := math.Ceil(1 / most * (1 - 1e-12)); m < math.MaxInt32 {
-			out.Enough = max(1, int(m))
+			out.Enough = unit * max(1, int(m))
 		}
+	}
+	return out
+}
+
+// averages returns the averages of antithetic pairs, without a last member that has no partner.
+func averages(targets [][]float64) (out [][]float64) {
+	for k := 0; k+1 < len(targets); k += 2 {
+		both := make([]float64, len(targets[k]))
+		for i, p := range targets[k] {
+			both[i] = (p + targets[k+1][i]) / 2
+		}
+		out = append(out, both)
 	}
 	return out
 }
@@ -101,9 +120,9 @@ func averageLosses(targets [][]float64) []float64 {
 const memberOrderStream = 0x6d656d62657273 // "members"
 
 // NLLByMembers returns the mean NLL of averages over 1 … S randomly chosen members, in nats, with the 5th and 95th
-// percentile. Each slice of targets holds one member's probabilities of the true classes of the same examples. It uses
-// 20 to 200 random orders, about 10⁸ logarithms in all. It fails only if ctx ends.
-func NLLByMembers(ctx context.Context, targets [][]float64, seed uint64) ([]Interval, error) {
+// percentile. Each slice of targets holds one member's probabilities of the true classes of the same examples. Antithetic pairs
+// stay together. It uses 20 to 200 random orders, about 10⁸ logarithms in all. It fails only if ctx ends.
+func NLLByMembers(ctx context.Context, targets [][]float64, antithetic bool, seed uint64) ([]Interval, error) {
 	const work, most, least = 100_000_000, 200, 20 // logarithms, orders
 	members, examples := len(targets), columns(targets)
 	orders := min(max(work/(members*examples), least), most)
@@ -115,7 +134,7 @@ func NLLByMembers(ctx context.Context, targets [][]float64, seed uint64) ([]Inte
 			return nil, err
 		}
 		clear(sum)
-		for m, k := range rng.Perm(members) {
+		for m, k := range order(rng, members, antithetic) {
 			loss := 0.0
 			for i, p := range targets[k] {
 				sum[i] += p
@@ -131,4 +150,18 @@ func NLLByMembers(ctx context.Context, targets [][]float64, seed uint64) ([]Inte
 		out[m] = Interval{stat.Mean(values, nil), values[cut], values[len(values)-1-cut]}
 	}
 	return out, nil
+}
+
+// order returns a random order of members.
+func order(rng *rand.Rand, members int, antithetic bool) (all []int) {
+	if !antithetic {
+		return rng.Perm(members)
+	}
+	for _, pair := range rng.Perm(members / 2) {
+		all = append(all, 2*pair, 2*pair+1)
+	}
+	if members%2 == 1 {
+		all = append(all, members-1)
+	}
+	return all
 }

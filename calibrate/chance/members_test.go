@@ -48,7 +48,7 @@ func TestMonteCarloError(t *testing.T) {
 		values = append(values, stat.Mean(nll(members), nil))
 		all = append(all, members...)
 	}
-	n := chance.NewMonteCarloError(all[:4000], 0.01)
+	n := chance.NewMonteCarloError(all[:4000], false, 0.01)
 	mean, sd := stat.MeanStdDev(values, nil)
 	if got, want := n.Standard*math.Sqrt(4000.0/S), sd; math.Abs(got/want-1) > 0.05 {
 		t.Errorf("standard error of %d members %v, want %v", S, got, want)
@@ -64,18 +64,18 @@ func TestMonteCarloError(t *testing.T) {
 	if n.Enough < 2 || change(n.Enough) > 0.01 || change(n.Enough-1) <= 0.01 {
 		t.Errorf("%d members are said to be enough: change %v, and %v with one less", n.Enough, change(n.Enough), change(n.Enough-1))
 	}
-	if few := chance.NewMonteCarloError(all[:4], 0.01); few.Enough != 0 {
+	if few := chance.NewMonteCarloError(all[:4], false, 0.01); few.Enough != 0 {
 		t.Errorf("four members are said to tell that %d are enough", few.Enough)
 	}
 	same := [][]float64{all[0], all[0], all[0], all[0], all[0]}
-	if n := chance.NewMonteCarloError(same, 0); n.Change() > 1e-12 || n.Enough != 1 {
+	if n := chance.NewMonteCarloError(same, false, 0); n.Change() > 1e-12 || n.Enough != 1 {
 		t.Errorf("equal members: %+v", n)
 	}
 }
 
 // One member tells nothing of how members differ, but of how images do.
 func TestMonteCarloErrorOfOneMember(t *testing.T) {
-	e := chance.NewMonteCarloError([][]float64{{0.5, 0.25, 0.125}}, 0)
+	e := chance.NewMonteCarloError([][]float64{{0.5, 0.25, 0.125}}, false, 0)
 	// −log2 of them are 1, 2 and 3, with the standard deviation 1.
 	if want := math.Ln2 / math.Sqrt(3); !math.IsNaN(e.Standard) || !math.IsNaN(e.Excess) || math.Abs(e.Images-want) > 1e-15 || e.Tolerance != e.Images/4 || e.Enough != 0 {
 		t.Errorf("%+v, want an error of images of %v", e, want)
@@ -86,7 +86,7 @@ func TestMonteCarloErrorOfOneMember(t *testing.T) {
 // the percentiles cut off.
 func TestNLLByMembers(t *testing.T) {
 	a, b := []float64{0.5, 0.25}, []float64{0.125, 0.5}
-	got, err := chance.NLLByMembers(t.Context(), [][]float64{a, b}, 1)
+	got, err := chance.NLLByMembers(t.Context(), [][]float64{a, b}, false, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestNLLByMembers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := chance.NLLByMembers(ctx, [][]float64{a, b}, 1); !errors.Is(err, context.Canceled) {
+	if _, err := chance.NLLByMembers(ctx, [][]float64{a, b}, false, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
 }

@@ -70,12 +70,12 @@ func TestSignTest(t *testing.T) {
 }
 
 // The variance of a temperature is that of analytic derivatives. The numerical ones differ by the square of their step, 1e-4.
-func TestRefitVariances(t *testing.T) {
+func TestRefit(t *testing.T) {
 	g := readNoise(t).Refit
 	at := func(logits []float64, labels []int, T float64) calibrate.Predictions {
 		return calibrate.Predictions{Classes: g.Classes, Probs: calibrate.Softmax(nil, logits, g.Classes, T), Labels: labels}
 	}
-	got, err := chance.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
+	got, err := chance.NewRefit(func(factor float64) ([]float64, [][]float64, error) {
 		fitted, applied := at(g.Fit, g.FitLabels, g.T*factor), at(g.Test, g.TestLabels, g.T*factor)
 		return calibrate.NegLogLikelihoods(nil, fitted), [][]float64{calibrate.NegLogLikelihoods(nil, applied), calibrate.Briers(nil, applied)}, nil
 	})
@@ -83,13 +83,24 @@ func TestRefitVariances(t *testing.T) {
 		t.Fatal(err)
 	}
 	for l, want := range g.Variances {
-		if math.Abs(got[l]-want) > 1e-3*want {
-			t.Errorf("loss %d: %v, want %v", l, got[l], want)
+		if math.Abs(got.Variances[l]-want) > 1e-3*want {
+			t.Errorf("loss %d: %v, want %v", l, got.Variances[l], want)
+		}
+	}
+	for i := range g.FitLabels[:20] { // fits without one of the examples
+		rest, labels := slices.Concat(g.Fit[:i*g.Classes], g.Fit[(i+1)*g.Classes:]), slices.Concat(g.FitLabels[:i], g.FitLabels[i+1:])
+		without, err := calibrate.FitTemperature(rest, g.Classes, labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := calibrate.NegLogLikelihoods(nil, at(g.Fit[i*g.Classes:(i+1)*g.Classes], g.FitLabels[i:i+1], without.T))[0]
+		if math.Abs(got.Unseen[i]-want) > 1e-3 {
+			t.Errorf("without example %d: %v, want %v", i, got.Unseen[i], want)
 		}
 	}
 	// This loss jumps by 0.002 at a factor of 1.004. The standard error of the number's logarithm is 0.05, so the number may
 	// pass the jump. The variance is then ½·0.002².
-	got, err = chance.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
+	got, err = chance.NewRefit(func(factor float64) ([]float64, [][]float64, error) {
 		fitted, x := make([]float64, 400), math.Log(factor)
 		for i := range fitted {
 			e := x - float64(2*(i%2)-1)
@@ -101,12 +112,12 @@ func TestRefitVariances(t *testing.T) {
 		}
 		return fitted, [][]float64{{jump}}, nil
 	})
-	if err != nil || math.Abs(got[0]-2e-6) > 1e-9 {
+	if err != nil || math.Abs(got.Variances[0]-2e-6) > 1e-9 {
 		t.Errorf("a jump adds %v, %v", got, err)
 	}
 	// Examples that do not determine a temperature add nothing.
-	got, err = chance.RefitVariances(func(float64) ([]float64, [][]float64, error) { return []float64{1, 1}, [][]float64{{1, 2}}, nil })
-	if err != nil || got[0] != 0 {
+	got, err = chance.NewRefit(func(float64) ([]float64, [][]float64, error) { return []float64{1, 1}, [][]float64{{1, 2}}, nil })
+	if err != nil || got.Variances[0] != 0 || got.Unseen != nil {
 		t.Errorf("%v, %v", got, err)
 	}
 }

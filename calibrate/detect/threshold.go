@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -114,7 +113,7 @@ const (
 // Criteria lists the criteria in the form that [ParseCriterion] reads.
 var Criteria = []string{ByF1, ByYouden, ByPrecision + "=P", ByRecall + "=R", BySpecificity + "=S", ByRisk + "=R"}
 
-// ParseCriterion reads a criterion such as "f1" or "precision=0.9". Sensitivity is another word for recall.
+// ParseCriterion reads a criterion such as "f1", "precision=0.9" or "risk=1%". Sensitivity is another word for recall.
 func ParseCriterion(s string) (Criterion, error) {
 	name, number, with := strings.Cut(s, "=")
 	if name == "sensitivity" {
@@ -129,8 +128,12 @@ func ParseCriterion(s string) (Criterion, error) {
 		return c, nil
 	case ByPrecision, ByRecall, BySpecificity, ByRisk:
 		var err error
-		if c.Want, err = strconv.ParseFloat(number, 64); err != nil || !(c.Want > 0 && c.Want <= 1) {
-			return Criterion{}, fmt.Errorf("%q: want %s with a number above 0 and at most 1, such as %s=0.9", s, name, name)
+		if c.Want, err = word.Share(number, 0, 1); err != nil || c.Want == 0 {
+			example := "0.9"
+			if name == ByRisk {
+				example = "1%"
+			}
+			return Criterion{}, fmt.Errorf("%q: want %s with a number above 0 and at most 1, such as %s=%s", s, name, name, example)
 		}
 		if name == ByRisk && c.Want == 1 {
 			return Criterion{}, fmt.Errorf("%q: want a number below 1", s)

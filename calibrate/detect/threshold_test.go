@@ -138,12 +138,12 @@ func TestThresholdRefuses(t *testing.T) {
 	if detect.OperatingPoints([]float64{math.NaN()}, []float64{1}) != nil {
 		t.Error("points of NaN")
 	}
-	for s, want := range map[string]string{"f1": "f1", "youden": "youden", "precision=0.9": "precision=0.9", "sensitivity=1": "recall=1", "recall=.5": "recall=0.5", "specificity=0.99": "specificity=0.99", "risk=.1": "risk=0.1"} {
+	for s, want := range map[string]string{"f1": "f1", "youden": "youden", "precision=0.9": "precision=0.9", "sensitivity=1": "recall=1", "recall=.5": "recall=0.5", "specificity=0.99": "specificity=0.99", "risk=.1": "risk=0.1", "risk=1%": "risk=0.01", "recall=99.9 %": "recall=0.999"} {
 		if c, err := detect.ParseCriterion(s); err != nil || c.String() != want {
 			t.Errorf("%s: %v, %v", s, c, err)
 		}
 	}
-	for s, want := range map[string]string{"": "want one of f1, youden, precision=P", "f2": "want one of", "f1=0.5": "takes no number", "precision": "such as precision=0.9", "recall=0": "above 0", "recall=1.1": "at most 1", "recall=nan": "above 0", "risk=1": "below 1"} {
+	for s, want := range map[string]string{"": "want one of f1, youden, precision=P", "f2": "want one of", "f1=0.5": "takes no number", "precision": "such as precision=0.9", "recall=0": "above 0", "recall=1.1": "at most 1", "recall=nan": "above 0", "risk=101%": "such as risk=1%", "risk=1": "below 1"} {
 		if c, err := detect.ParseCriterion(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %q", s, c, err, want)
 		}

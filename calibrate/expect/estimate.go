@@ -46,7 +46,8 @@ const (
 	Shares Why = "predicted classes"
 )
 
-// Estimate is a figure to expect. With a bound, an accuracy is at most High, and an error at least Low.
+// Estimate is a figure to expect. With a bound, an accuracy is at most High, and an error at least Low. An accuracy with other shares of
+// predicted classes has neither.
 type Estimate struct {
 	Figure     Figure  `json:"figure"`
 	Accuracy   float64 `json:"accuracy,omitempty"` // missing with a bound, and for numbers
@@ -135,6 +136,8 @@ func (e *Estimate) put(c *scale, at on) {
 		*to = c.figure(at.value)
 	case e.Figure == RMSE:
 		e.High = 0
+	case at.bound == Shares: // other classes may be easier, too
+		e.Low, e.High = 0, 0
 	default:
 		e.Low = 0
 	}

@@ -60,7 +60,7 @@ var scales = map[Figure]*scale{
 			return nil
 		},
 		most:  1,
-		below: band{0.02, 0.8, 0.6, 0.5}, above: band{0.02, 0.3, 0.25, 0},
+		below: band{0.02, 0.8, 0.6, 0.5}, above: band{0.02, 0.3, 0.25, 0.5},
 		drop: 0.15, moved: 0.15, several: 0.05, credited: 0.6,
 	},
 	// The value is −log RMSE: a drop of 0.1 is an RMSE that is 10 % higher.

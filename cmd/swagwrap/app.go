@@ -156,13 +156,39 @@ const exitStatus = `Exit codes:
 // overview is the help page of the program.
 const overview = `swagwrap: honest uncertainty for trained networks, from their SGD checkpoints
 
-   swagwrap try --bn-data train.npz --val val.npz checkpoints test.npz
-   swagwrap try --sample
+   swagwrap try run test/       # run has checkpoints and a graph, test has labelled data
+   swagwrap try --sample        # the same on sample files
 
-The first line does everything. It builds the SWAG posterior and compares it with temperature scaling and other methods on
-labelled data. It writes a report and an ONNX model. The second line shows it on sample files.
+try does everything. It builds the SWAG posterior, compares it with temperature scaling and other methods, and writes a report
+and an ONNX model.
 
 `
+
+// introduce writes the overview, and returns the width of help pages in a terminal of width columns.
+func introduce(b *strings.Builder, width int) int {
+	width = min(width, flags.HelpWidth)
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(overview), "\n\n") {
+		if !strings.HasPrefix(paragraph, " ") {
+			paragraph = flags.Prose(paragraph, width)
+		}
+		b.WriteString(paragraph + "\n\n")
+	}
+	return width
+}
+
+// atAGlance is what the program prints without a command: one screen.
+func atAGlance(width int) string {
+	var b strings.Builder
+	width = introduce(&b, width)
+	for _, chapter := range chapters {
+		names := strings.ReplaceAll(chapter.names, " ", ", ")
+		for _, line := range text.Hang(fmt.Sprintf("  %-25s", chapter.title), names, width) {
+			b.WriteString(line + "\n")
+		}
+	}
+	b.WriteString("\n" + flags.Prose("swagwrap --help says what each command does, and lists the exit codes.", width) + "\n")
+	return b.String()
+}
 
 // chapters are the groups of commands on the help page.
 var chapters = []struct{ title, names string }{
@@ -176,13 +202,7 @@ var chapters = []struct{ title, names string }{
 // help returns the help page of the program. Only single words and examples are wider than width.
 func help(commands []*cli.Command, width int) string {
 	var b strings.Builder
-	width = min(width, flags.HelpWidth)
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(overview), "\n\n") {
-		if !strings.HasPrefix(paragraph, " ") {
-			paragraph = flags.Prose(paragraph, width)
-		}
-		b.WriteString(paragraph + "\n\n")
-	}
+	width = introduce(&b, width)
 	for _, chapter := range chapters {
 		fmt.Fprintf(&b, "%s:\n", chapter.title)
 		for _, name := range strings.Fields(chapter.names) {
@@ -227,7 +247,8 @@ func (a *app) cli() *cli.App {
 			if c.Args().Present() {
 				return unknownCommand(c, c.Args().First())
 			}
-			return cli.ShowAppHelp(c)
+			_, err := io.WriteString(a.Stdout, atAGlance(a.Screen().Width))
+			return err
 		},
 	}
 	for _, command := range a.commands() {
@@ -299,6 +320,9 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	switch {
 	case !unknown:
 		return console.Usagef(list, "%w", err)
+	case flag == "antithetic":
+		return console.Usagef("leave it out: members come in antithetic pairs. --draws independent draws them one by one",
+			"--antithetic is now --draws antithetic, and the default")
 	case flags.OnCard(flag):
 		list = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
 	case len(flag) > 1: // single letters are too similar to each other
@@ -325,8 +349,8 @@ func setupCommand(a *app) *command {
 	return &command{
 		name:  "setup",
 		usage: "fetch ONNX Runtime into the user's cache folder",
-		description: `Fetches ONNX Runtime ` + ort.Version + ` once, from its official npm package or PyPI wheel, with whichever of npm and pip
-is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothing else is installed.
+		description: `Fetches ONNX Runtime ` + ort.Version + ` once, from its official PyPI wheel, with pip. Without pip it is ` + ort.DeviceVersion + ` from the npm package,
+which gives the same results. It checks the SHA-256 and keeps the library in the user's cache folder. Nothing else is installed.
 
    swagwrap setup
 
@@ -345,7 +369,7 @@ func (a *app) setup(ctx context.Context, p ort.Provider) error {
 		return err
 	}
 	if !p.Computes() {
-		a.Logf("ONNX Runtime %s for browsers: %s", ort.Version, filepath.Dir(library.Path))
+		a.Logf("ONNX Runtime %s for browsers: %s", ort.DeviceVersion, filepath.Dir(library.Path))
 		return nil
 	}
 	rt, err := p.Open(library)

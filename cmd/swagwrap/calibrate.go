@@ -57,7 +57,7 @@ ensemble keeps the threshold, and score uses it. --method none fits nothing else
 --threshold risk=R is for any number of classes. It chooses the confidence at which to answer: at most R of the answers on
 new rows are wrong, with 95 % confidence.
 
-   swagwrap calibrate -o answers.json --threshold risk=0.01 --test test.csv val.csv
+   swagwrap calibrate -o answers.json --threshold risk=1% --test test.csv val.csv
 
 --coverage chooses thresholds of sets or intervals that contain the label of 90 % of new examples. Sets of labels, and of the
 pixels of a picture, miss 10 % at most. With --ensemble, score writes the sets, and so does the model of export. With

@@ -126,7 +126,7 @@ func (o *compareOptions) rows() flags.Table {
 			Not:   "outcomes part",
 		}, &o.save),
 	}, flags.Expect(&o.Expect, ""), flags.Adapt(&o.adapt, "; compare adds rows for it", &o.shift), flags.Report(&o.report), o.storeRows(),
-		flags.Methods(&o.StudyOptions))
+		flags.Methods(&o.StudyOptions, "auto"))
 	o.Row("adapt").Then = func() error {
 		o.NeedsOutcomes = o.First("outcomes")
 		return cmp.Or(o.finish(), flags.RefuseNoTarget(o.adapt))
@@ -183,7 +183,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	in.Full = o.allMetrics
+	in.Full, in.Tries = o.allMetrics, in.Validation != nil
 	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
@@ -62,12 +61,7 @@ const leastShare, mostShare = 0.01, 0.99999
 
 // parseShare parses a share such as 90% or 0.9.
 func parseShare(s string) (share float64, err error) {
-	number, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
-	if !percent {
-		share, err = word.Real(s, leastShare, mostShare)
-	} else if share, err = word.Real(strings.TrimSpace(number), 100*leastShare, 100*mostShare); err == nil {
-		share = guarantee.Rounded(share) / 100
-	}
+	share, err = word.Share(s, leastShare, mostShare)
 	if err != nil {
 		err = fmt.Errorf("%w, such as 90%% or 0.9", err)
 	}

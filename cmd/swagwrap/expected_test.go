@@ -38,7 +38,7 @@ func TestExpectedAccuracy(t *testing.T) {
 		checkpoints = append(checkpoints, mnist(fmt.Sprintf("checkpoints/epoch-%02d.onnx", 30-k)))
 	}
 	run(append([]string{"fit", "-q", "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "-o", at("p.safetensors")}, checkpoints...)...)
-	run("sample", "-q", "-n", strconv.Itoa(reliability.Figure(2, 8)), "--bn-data", mnist("train.npz"), "-o", at("e.safetensors"), at("p.safetensors"))
+	run("sample", "-q", "--draws", "independent", "-n", strconv.Itoa(reliability.Figure(2, 8)), "--bn-data", mnist("train.npz"), "-o", at("e.safetensors"), at("p.safetensors"))
 	run("score", "-q", "-o", at("val.npz"), at("e.safetensors"), mnist("val.npz"))
 	run("calibrate", "-q", "-o", at("c.safetensors"), "--ensemble", at("e.safetensors"), at("val.npz"))
 	groups := "report=" + at("kinds.csv") + ":kind"

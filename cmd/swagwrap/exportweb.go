@@ -56,7 +56,7 @@ func (o *exportOptions) exportWeb(ctx context.Context) error {
 		return console.BadOutput(err)
 	}
 	page.Model, page.Bytes = "model.onnx", info.Size()
-	page.Title, page.Producer, page.Runtime = filepath.Base(folder.Path), console.Producer(), "ONNX Runtime "+ort.Version
+	page.Title, page.Producer, page.Runtime = filepath.Base(folder.Path), console.Producer(), "ONNX Runtime "+ort.DeviceVersion
 	page.Module, page.Assembly = ort.WebModule, ort.WebAssembly
 	files, err := page.Files()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,7 +84,9 @@ func (o *fitOptions) fit(ctx context.Context) error {
 		return err
 	}
 	defer out.Abort()
-
+	if o.files.NoGraph {
+		return o.average(of, out)
+	}
 	in, err := o.OpenFit(ctx, o.files, of, &opts)
 	if err != nil {
 		return err
@@ -116,6 +119,45 @@ func (o *fitOptions) fit(ctx context.Context) error {
 	return nil
 }
 
+// average writes the average of the weights alone.
+func (o *fitOptions) average(of *open.Ordered, out *console.Output) error {
+	w, err := o.OpenWeightsMean(o.files, of)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := w.Write(newBuffered(out), console.Producer()); err != nil {
+		return err
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	o.Logf("%s: SWA, the average of %d checkpoints, under the names of %s. It has no graph, so it is no posterior", out.Path, len(w.Paths),
+		w.Paths[len(w.Paths)-1])
+	o.logOrder(w.Paths)
+	if n := len(w.Moved); n > 0 {
+		o.Logf("batch norm: the %d statistics that training moved are the last checkpoint's, and do not go with the average. "+
+			"swagwrap.average(model, checkpoints, loader, graph=False) in Python computes new ones", n)
+	}
+	return nil
+}
+
+// withoutGraph are the flags that --no-graph goes with.
+var withoutGraph = []string{"output", "force", "no-graph", "state-dict", "order", "averages", "last", "quiet", "verbose"}
+
+// refuseGraph refuses the flags that need the network's graph.
+func (o *fitOptions) refuseGraph() error {
+	for _, r := range o.Table {
+		if o.files.NoGraph && r.IsSet() && !slices.Contains(withoutGraph, r.Name) {
+			return console.Usagef("leave it out, or leave out --no-graph", "--no-graph and --%s: an average of weights has no graph", r.Name)
+		}
+	}
+	if ext := filepath.Ext(o.output.Path); o.files.NoGraph && ext != ".safetensors" {
+		return console.Usagef("-o NAME.safetensors", "%s: --no-graph writes weights as safetensors", o.output.Path)
+	}
+	return nil
+}
+
 // reference is the word of --deviations for the authors' code.
 const reference = "reference"
 
@@ -129,7 +171,7 @@ func (o *fitOptions) rows() flags.Table {
 		}, &o.how.Rank),
 		flags.Parsed(flags.Row{
 			Name: "deviations",
-			Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the " +
+			Usage: "take them from the running mean, as the paper does; from the final mean, the best K of all; or as the " +
 				"authors' code does, in float32: running|final|reference",
 			Default: string(swag.Running),
 			Not:     "extend mean spread",
@@ -163,7 +205,7 @@ func (o *fitOptions) rows() flags.Table {
 		}, &o.how.ReferToCheckpoints),
 		flags.Repeated(flags.Row{
 			Name: "role",
-			Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last " +
+			Usage: "`NAME=ROLE`: parameter averages and samples the tensor NAME. buffer does not, and members have the last " +
 				"checkpoint's. * stands for any text. May be given several times",
 			Preset: "chosen automatically; inspect lists the roles",
 			Hint:   "NAME is a tensor's, as inspect lists them; quote a * for the shell",
@@ -180,9 +222,14 @@ func (o *fitOptions) rows() flags.Table {
 		}, &o.files.Parity.File),
 		flags.Parsed(flags.Row{
 			Name:    "parity",
-			Usage:   "compare with reference outputs if they are there: `on`|off. off goes on without, and the model card says so",
+			Usage:   "compare with reference outputs if they are there: on|off. off goes on without, and the model card says so",
 			Default: "on",
 		}, &o.files.Parity.Off, func(s string) (off bool, err error) { return s == "off", word.Check(s, "on", "off") }),
+		flags.Bool(flags.Row{
+			Name: "no-graph",
+			Usage: "write only the average of the weights, as safetensors with the checkpoints' own names: for networks that no exporter " +
+				"takes. It is no posterior",
+		}, &o.files.NoGraph),
 		flags.Allow(&o.files.Folded, "folded", "go on although batch norm was folded into the weights"),
 		flags.Threads(&o.how.Workers),
 	})
@@ -191,6 +238,9 @@ func (o *fitOptions) rows() flags.Table {
 
 // complete completes the options, and refuses those that contradict each other.
 func (o *fitOptions) complete() error {
+	if err := o.refuseGraph(); err != nil {
+		return err
+	}
 	o.how.DiagOnly = o.how.Rank == 0
 	o.files.Output, o.files.Spread = o.output.Path, o.First("spread")
 	o.files.Network = open.NetworkOptions{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ import (
 // Help pages stay short: at most ten flags, 100 columns, and an example. All pages together have a limit of names of flags.
 // A name has a value in all commands, or in none.
 func TestHelp(t *testing.T) {
-	const most, names = 11, 116
+	const most, names = 11, 117
 	a := newApp(&console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}, func() {})
 	program := a.cli()
 	narrow := func(what string, page func(width int) string) {
@@ -30,6 +31,10 @@ func TestHelp(t *testing.T) {
 	}
 	overview := help(program.Commands, flags.HelpWidth)
 	narrow("swagwrap", func(width int) string { return help(program.Commands, width) })
+	narrow("swagwrap without arguments", atAGlance)
+	if n := strings.Count(atAGlance(80), "\n"); n > 22 { // a terminal has 24
+		t.Errorf("swagwrap without arguments prints %d lines, which are more than a screen", n)
+	}
 	takes := map[string]bool{}
 	for _, cmd := range program.VisibleCommands() {
 		if !strings.Contains(overview, "\n  "+cmd.Name+" ") {
@@ -38,6 +43,9 @@ func TestHelp(t *testing.T) {
 		short, all := flags.Help(cmd, false, flags.HelpWidth), flags.Help(cmd, true, flags.HelpWidth)
 		for _, all := range []bool{false, true} {
 			narrow(cmd.Name, func(width int) string { return flags.Help(cmd, all, width) })
+		}
+		for _, line := range lowercase.FindAllString(all, -1) {
+			t.Errorf("%s --help-all: the word for a value looks like a value: %s", cmd.Name, line)
 		}
 		shown := 0
 		for _, f := range cmd.Flags {
@@ -68,6 +76,9 @@ func TestHelp(t *testing.T) {
 		t.Error("try is not there")
 	}
 }
+
+// lowercase finds a flag of a help page whose word for its value is in small letters. An extension may follow the word.
+var lowercase = regexp.MustCompile(`(?m)^  (-., |    )--[a-z0-9-]+ [^ .]*[a-z].*$`)
 
 // flagShown reports whether a help page has a line for a flag.
 func flagShown(page, name string) bool {

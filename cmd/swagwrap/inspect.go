@@ -82,6 +82,11 @@ func (o *inspectOptions) inspect(ctx context.Context) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
+	if d.Usable {
+		if err := o.Takes(ctx, open.RuntimeOptions{}, models[len(models)-1]); err != nil {
+			d.Reject(err)
+		}
+	}
 	d.AllTensors = o.Verbose
 	if o.json {
 		err = console.WriteJSON(o.Stdout, d)

@@ -40,7 +40,7 @@ score --allow pipe:
    swagwrap list -o files.parquet 'pipe:aws s3 cp s3://bucket/shard-{000..099}.tar -'`,
 		Table: flags.Join(flags.Output(&o.output), flags.Table{
 			onError(&o.skipErrors, "what"),
-			flags.Parsed(flags.Row{Name: "labels", Usage: "`none` ignores labels in tars"}, &o.unlabelled,
+			flags.Parsed(flags.Row{Name: "labels", Usage: "none ignores labels in tars"}, &o.unlabelled,
 				func(s string) (bool, error) { return true, word.Check(s, "none") }),
 			flags.LabelColumn(&o.named.Labels),
 			flags.PathColumn(&o.named.Path),

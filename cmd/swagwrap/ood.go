@@ -72,7 +72,7 @@ func (o *oodOptions) rows() flags.Table {
 			Usage:  "of saved predictions, use the array `NAME`",
 			Preset: "the one whose name says so",
 		}, &o.key),
-	}, flags.Report(&o.report), ofNetworks(flags.Join(o.storeRows(), flags.Methods(&o.StudyOptions))))
+	}, flags.Report(&o.report), ofNetworks(flags.Join(o.storeRows(), flags.Methods(&o.StudyOptions, flags.Usual))))
 	return o.Table
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +27,7 @@ func TestPlanted(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cache := t.TempDir()
-	for _, folder := range []string{ort.Version, "openvino-" + ort.OpenVINOVersion, "webgpu-" + ort.Version, "cuda-" + ort.Version} {
+	for _, folder := range []string{ort.Version, "openvino-" + ort.OpenVINOVersion, "webgpu-" + ort.DeviceVersion, "cuda-" + ort.DeviceVersion} {
 		plant(t, filepath.Join(cache, "swagwrap", "onnxruntime-"+folder), code, library.Path)
 	}
 	for _, tt := range []struct {
@@ -87,7 +88,7 @@ func plant(t *testing.T, dir string, code []byte, good string) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"libonnxruntime.so", "libonnxruntime.dylib", "libonnxruntime.so.1.24.1", "libonnxruntime.so.1.30.0", "libonnxruntime_providers_shared.so",
+	for _, name := range []string{"libonnxruntime.so", "libonnxruntime.dylib", "libonnxruntime.so.1.24.1", "libonnxruntime.so.1.30.0", "libonnxruntime.so.1.32.0", "libonnxruntime_providers_shared.so",
 		"libonnxruntime_providers_cuda.so", "libonnxruntime_providers_openvino.so", "libtbb.so.12", "libopenvino.so.2541", "libopenvino_onnx_frontend.so.2541", "libopenvino_intel_cpu_plugin.so"} {
 		path := filepath.Join(dir, name)
 		err := os.WriteFile(path, code, 0o755)
@@ -100,5 +101,31 @@ func plant(t *testing.T, dir string, code []byte, good string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A network that the ONNX Runtime at hand does not take is named before anything is written.
+func TestNotTaken(t *testing.T) {
+	c := small(t)
+	run, out := executable(t, t.TempDir()), filepath.Join(t.TempDir(), "posterior")
+	for _, path := range c.paths[:3] {
+		data, err := os.ReadFile(path)
+		if err != nil || data[0] != 8 { // the field of the IR version
+			t.Fatal(err)
+		}
+		data[1] = 99
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"inspect"}, {"fit", "-q", "--task", "classes", "-o", out}} {
+		text, err := exec.Command(run, append(args, c.paths[:3]...)...).CombinedOutput()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 65 || !strings.Contains(string(text), "does not take this network") ||
+			!strings.Contains(string(text), "model.ir_version = ") {
+			t.Errorf("%s: %v: %s", args[0], err, text)
+		}
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("fit wrote a file")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -38,6 +39,11 @@ small file. Scoring needs only this file and the posterior.
 --method says what the members are: draws of SWAG or of SWAG-Diag, SWA alone, which is one network, your network as its last
 checkpoint has it (last), or all checkpoints (iterates). Checkpoints have their own batch-norm statistics, and must then stay
 where they are. compare shows which method is worth its cost. --settings FILE takes what compare --tune has chosen.
+
+Members come in antithetic pairs, mirror images of each other at the mean. So fewer have the same error. --members auto finds their
+number on examples without labels: that whose average is as near to that of very many members as 30 independent ones.
+
+   swagwrap sample -o ensemble.safetensors --members auto --data test.npz --bn-data train.npz posterior.safetensors
 
    swagwrap sample -o swa.safetensors --method swa --bn-data train.npz posterior.safetensors
    swagwrap sample -o last.safetensors --method last --temperature 1.3 posterior.safetensors
@@ -76,6 +82,7 @@ type sampleOptions struct {
 	output     flags.OutputOptions
 	making     memberOptions
 	settings   chosenSettings
+	examples   string   // on which the number of members is found, or ""
 	folders    []string // where the posteriors' checkpoints are now, or nil
 	ratio      []float64
 	kept       kept
@@ -119,7 +126,15 @@ func (o *sampleOptions) rows() flags.Table {
 				"for each",
 			Not: "settings",
 		}, &o.folders),
-	}, o.kept.rows("copies"), flags.Sampling(&m.members, &m.seed), flags.Covariance(&m.draws), flags.Table{
+	}, o.kept.rows("copies"), flags.Sampling(flags.Row{
+		Default: flags.Usual,
+		Not:     "settings swa last",
+	}, &m.members, "on the examples of --data", &m.seed), flags.Covariance(&m.draws), flags.Table{
+		flags.Text(flags.Row{
+			Name:  "data",
+			Usage: "with --members auto: find their number on the examples in `FILE`, which need no labels",
+			Not:   "settings swa last iterates",
+		}, &o.examples),
 		flags.Parsed(flags.Row{
 			Name:   "weights",
 			Usage:  "weigh the posteriors by `W`, one number for each, separated by commas",
@@ -135,6 +150,16 @@ func (o *sampleOptions) rows() flags.Table {
 func (o *sampleOptions) complete() (err error) {
 	if o.settings, err = o.chosen(); err == nil {
 		err = cmp.Or(o.kept.check(o.Table), flags.RefuseNoTarget(o.adapt))
+	}
+	switch auto := o.making.members == 0; {
+	case err != nil:
+	case auto && o.settings.Checkpoints():
+		err = console.Usagef("say how many, or leave it out for all", "--members auto is not for --method %s", o.making.method)
+	case auto && o.kept.part.Of > 0:
+		err = console.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
+	case auto != (o.examples != ""):
+		err = console.Usagef("--members auto --data FILE, with examples that need no labels",
+			"--members auto and --data: one does nothing without the other")
 	}
 	return err
 }
@@ -236,7 +261,7 @@ const leastWeight, mostWeight = 1e-6, 1e6
 func (o sampleOptions) plan() (e *ensemble.Ensemble, err error) {
 	s, count := o.settings.Settings, cmp.Or(o.settings.Members, len(o.posteriors))
 	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Stored(), Threshold: s.Threshold}
-	if e.Components, err = ensemble.Mix(len(o.posteriors), count, o.ratio, s.Antithetic); err != nil {
+	if err := e.Mix(len(o.posteriors), count, o.ratio); err != nil {
 		return nil, console.Usagef("", "%w", err)
 	}
 	if s.Method() == ensemble.Iterates && s.Members == 0 {
@@ -434,6 +459,10 @@ func (o *sampleOptions) draw(ctx context.Context, networks []*infer.Network, e *
 			images += of.Members * bn.Images()
 		}
 	}
+	number, err := o.openNumber(bn.Findings.Networks, e)
+	if err != nil {
+		return err
+	}
 	bar := o.studyBar(ctx, "sample", run.shard, int64(images))
 	run.Progress = bar.Add
 	err = e.EachMember(ctx, run.Memory(), bn.Findings.Networks, o.runtime.Threads, func(m ensemble.Member) error {
@@ -446,7 +475,7 @@ func (o *sampleOptions) draw(ctx context.Context, networks []*infer.Network, e *
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
 		e.Components[i].Statistics[place] = fresh.Statistics
-		return nil
+		return number.add(ctx, run.Run, m, fresh.Statistics)
 	})
 	bar.Done()
 	if err != nil {
@@ -476,4 +505,52 @@ func (a *app) checkPasses(ctx context.Context, o open.RuntimeOptions, d batchnor
 		}
 	}
 	return d.Run.Engine, r, a.Rounding(r)
+}
+
+// openNumber is the number of members of each component that --members auto finds. nil stands for one that is given.
+type openNumber struct {
+	data   dataset.Dataset
+	enough []ensemble.Enough
+}
+
+// openNumber opens the examples of --data. Only antithetic members are counted, and none where nothing decides.
+func (o *sampleOptions) openNumber(networks []*infer.Network, e *ensemble.Ensemble) (*openNumber, error) {
+	if o.examples == "" || !e.Sampling.Antithetic {
+		return nil, nil
+	}
+	data, err := open.OpenUnlabelled(o.Opener, o.data, o.examples, networks)
+	if err != nil {
+		return nil, err
+	}
+	if networks[0].Large() {
+		if data = ensemble.Judged(data); data == nil {
+			o.Logf("--members auto: a text does not tell how many are needed, so %d are made", e.Members())
+			return nil, nil
+		}
+	}
+	number := &openNumber{data: data}
+	for range e.Components {
+		number.enough = append(number.enough, ensemble.Enough{Of: ensemble.DefaultMembers / len(e.Components)})
+	}
+	return number, nil
+}
+
+// add adds a member, and ends its component if there are enough.
+func (n *openNumber) add(ctx context.Context, run infer.Run, m ensemble.Member, statistics weights.Slice) error {
+	if n == nil {
+		return nil
+	}
+	model, err := m.Network.Model(fmt.Sprintf("member %d", m.Number), m.Parameters, statistics)
+	if err != nil {
+		return err
+	}
+	var sums infer.Sums
+	if err := run.Quiet().Predict(tally.For(ctx, tally.Check("number of members")), model, n.data, &sums); err != nil {
+		return err
+	}
+	of := &n.enough[m.Component]
+	if of.Add(&sums); of.Reached() {
+		return ensemble.ErrEnough
+	}
+	return nil
 }

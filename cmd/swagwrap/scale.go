@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
@@ -22,8 +24,9 @@ func (o *compareOptions) chooseScale(ctx context.Context, in *open.Study, run in
 		Network:    in.Runs[0].Network,
 		BatchNorm:  in.Inputs.BatchNorm,
 		Validation: in.Validation,
-		Members:    in.Members,
+		Members:    cmp.Or(in.Members, ensemble.DefaultMembers),
 		Seed:       in.Seed,
+		Antithetic: in.Antithetic,
 	}
 	bar := o.Progress(ctx, "scale", s.ScaleImages())
 	s.Resize, run.Progress = bar.Resize, bar.Add

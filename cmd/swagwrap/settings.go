@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -66,9 +67,12 @@ func (o memberOptions) settings(given bool) (s ensemble.Settings) {
 	case ensemble.Last:
 		s = *ensemble.FromLast()
 	case ensemble.SWAG, ensemble.SWAGDiag:
-		return ensemble.Settings{Draw: ensemble.DrawOf(o.draws.Draws(o.seed, o.method == ensemble.SWAGDiag)), Members: o.members}
+		return ensemble.Settings{
+			Draw:    ensemble.DrawOf(o.draws.Draws(o.seed, o.method == ensemble.SWAGDiag)),
+			Members: cmp.Or(o.members, ensemble.DefaultMembers),
+		}
 	default:
-		s.Covariance, s.Members = o.method, o.members
+		s.Covariance, s.Members = o.method, max(1, o.members)
 		return s
 	}
 	s.Seed = o.seed

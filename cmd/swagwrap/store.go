@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/open"
@@ -155,7 +157,7 @@ func (o *studyOptions) startStudy(ctx context.Context, in *open.Study, how swag.
 	if err := o.Prepare(ctx, in, &run.Run, how, data); err != nil {
 		return run, err
 	}
-	run.Engine, err = o.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data.Data)
+	run.Engine, err = o.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, cmp.Or(members, ensemble.DefaultMembers), data.Data)
 	return run, err
 }
 

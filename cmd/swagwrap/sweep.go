@@ -17,7 +17,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
-	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -42,8 +41,8 @@ chooses on test data.
 If the choice is at the edge of what was tried, the sweep tries the next scales and ranks, at most four times. It says
 what that costs. Scales and ranks that you give with --scale and --rank are tried alone.
 
---members auto draws members until more would not matter. Then the change that very many members would bring (root mean square)
-is a quarter of the standard error that the test examples leave.`,
+--members auto draws as few members of the paper's setting as are as near to very many members as 30 independent ones, on the
+test data. All settings then have as many.`,
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.args = args
@@ -55,7 +54,7 @@ is a quarter of the standard error that the test examples leave.`,
 // sweepOptions are the values of sweep's command line.
 type sweepOptions struct {
 	studyOptions
-	members       int // 0 means as many as matter
+	members       int // 0 for auto
 	scales        []float64
 	ranks, epochs []float64 // nil if the flag was not given
 	extend        bool      // scales and ranks were not given
@@ -69,12 +68,8 @@ func (o *sweepOptions) rows() flags.Table {
 	o.Table = flags.Join(flags.Table{
 		flags.Text(flags.Row{Name: "val", Usage: "choose on the labelled data in `FILE`"}, &o.Validation),
 		flags.Labels(&o.Data.Labels),
-		flags.Parsed(flags.Row{
-			Name:    "members",
-			Short:   "n",
-			Usage:   "draw `S` members, or with auto as many as matter",
-			Default: "30",
-		}, &o.members, sweepMembers),
+		flags.Count(flags.Row{Default: flags.Usual}, &o.members, "with the paper's setting on the test data"),
+		flags.Draws(flags.Row{}, &o.Antithetic),
 		flags.Parsed(flags.Row{
 			Name:    "scale",
 			Usage:   "try the factors `ALPHA,...` of the covariance; 0 is SWA",
@@ -131,7 +126,14 @@ func (o *sweepOptions) sweep(ctx context.Context) error {
 		return err
 	}
 	defer pages.Abort()
-	s := &sweep.Sweep{Seed: o.BatchNorm.Seed, AllTest: o.allTest, Spell: o.spelling.Line, Members: o.members, Scales: o.scales}
+	s := &sweep.Sweep{
+		Seed:       o.BatchNorm.Seed,
+		AllTest:    o.allTest,
+		Spell:      o.spelling.Line,
+		Members:    o.members,
+		Antithetic: o.Antithetic,
+		Scales:     o.scales,
+	}
 	if o.extend {
 		s.Extend = sweep.UsualExtend
 	}
@@ -168,18 +170,6 @@ func (o *sweepOptions) sweep(ctx context.Context) error {
 	}
 	found.Statistics = in.BatchNorm.Findings
 	return o.Show(pages, &found.Statistics, found.Show())
-}
-
-// sweepMembers reads --members. auto is 0.
-func sweepMembers(s string) (int, error) {
-	if s == "auto" {
-		return 0, nil
-	}
-	n, err := word.Integer(s, 1, swag.MaxMembers-1)
-	if err != nil {
-		err = fmt.Errorf("%w, or auto", err)
-	}
-	return n, err
 }
 
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.

@@ -30,7 +30,7 @@ import (
 )
 
 // notInTry are flags of fit and compare that try sets itself, or that belong to other work than a first trial.
-var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "quiet", "verbose", "each-run"}
+var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "no-graph", "quiet", "verbose", "each-run"}
 
 func tryCommand(a *app) *command {
 	o := &tryOptions{app: a}
@@ -132,6 +132,9 @@ func (o *tryOptions) try(ctx context.Context) error {
 			return console.BadInput(file.Error(path, err))
 		}
 	}
+	if err := testIsLast(args); err != nil {
+		return err
+	}
 	var err error
 	if t.folder, err = console.CreateFolder(o.output.Path, o.output.Force); err != nil {
 		return err
@@ -187,6 +190,19 @@ func (o *tryOptions) try(ctx context.Context) error {
 		o.Logf("now your own checkpoints: %s", console.Shell(o.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
+}
+
+// testIsLast refuses checkpoints in the place of the test data.
+func testIsLast(args []string) error {
+	if len(args) < 2 || !open.HasCheckpoints(args[len(args)-1]) {
+		return nil
+	}
+	test := args[len(args)-1]
+	if others := args[:len(args)-1]; !slices.ContainsFunc(others, open.HasCheckpoints) {
+		return console.Usagef(console.Shell(slices.Concat([]string{"swagwrap", "try", test}, others)...),
+			"%s has no checkpoints, but %s has: the test data come last", args[0], test)
+	}
+	return console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data", "%s has checkpoints, want test data", test)
 }
 
 // read reads what the user gave as the options of fit and compare.

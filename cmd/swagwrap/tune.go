@@ -43,8 +43,17 @@ func (o *compareOptions) tune(ctx context.Context, t *tunedSettings, in *open.St
 		return nil
 	}
 	n := in.Runs[0].Network
-	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed,
-		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
+	s := &sweep.Sweep{
+		Network:    n,
+		BatchNorm:  in.Inputs.BatchNorm,
+		Validation: in.Validation,
+		Members:    in.Members,
+		Antithetic: in.Antithetic,
+		Seed:       in.Seed,
+		Scales:     sweep.UsualScales,
+		Ranks:      sweep.UsualRanks(n.Posterior.Options.Columns),
+		Extend:     sweep.UsualExtend,
+	}
 	bar := o.Progress(ctx, "tune", s.TuneImages())
 	s.Resize, s.Announce = bar.Resize, o.announceExtension()
 	run.Progress = bar.Add

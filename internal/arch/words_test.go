@@ -25,7 +25,7 @@ var foreign = []struct {
 	{"internal/ort/locate.go", "pip", []string{"`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with %s or %s"}},
 	{"internal/ort/gpu.go", "vulkaninfo", []string{"the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; "}},
 	{"internal/dataset/listing/spool.go", "the shell", []string{"-c"}},
-	{"internal/kind/foreign.go", "Python", []string{"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under Keras how to keep batch norm"}},
+	{"internal/kind/foreign.go", "Python", []string{"convert all checkpoints with the Python module, which reads them with their own library: python -m swagwrap.convert FOLDER converted. The graph for them is written by "}},
 	{"internal/kind/foreign.go", "tar", []string{"it is a tar file with one set of weights. Unpack it into a folder of its own: mkdir NAME && tar -xf FILE -C NAME. The checkpoint is NAME/model_weights.ckpt. NeMo leaves one for each epoch in its folder checkpoints"}},
 	{"internal/kind/foreign.go", "names of files", []string{"-of-"}},
 	{"internal/tokenizer/pattern/parse.go", "regular expressions", []string{"-i"}},

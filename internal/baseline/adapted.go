@@ -9,7 +9,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -34,7 +33,7 @@ var swaAdapted = &Method{
 	Needs:    needsTarget(needsSpread),
 	Cost:     func(in *Inputs, c Cost) int64 { return 2 * c.Data },
 	Run: func(ctx context.Context, w *work) error {
-		return w.adapted(ctx, w.swaOf, func(ctx context.Context, f func(k int, parameters weights.Vector, source []float32) error) error {
+		return w.adapted(ctx, w.swaOf, func(ctx context.Context, _ *Predicted, f adaptedNetwork) error {
 			m, err := w.swa(ctx, 0)
 			if err != nil {
 				return err
@@ -57,16 +56,12 @@ var swagAdapted = &Method{
 	Features: true,
 	Name:     called("SWAG-Temp, adapted"),
 	Needs:    needsTarget(needsDeviations),
-	Cost:     func(in *Inputs, c Cost) int64 { return int64(in.Members) * (2*c.Data + c.BatchNorm) },
+	Cost:     func(in *Inputs, c Cost) int64 { return int64(in.most()) * (2*c.Data + c.BatchNorm) },
 	Run: func(ctx context.Context, w *work) error {
-		return w.adapted(ctx, w.swagOf, func(ctx context.Context, f func(k int, parameters weights.Vector, source []float32) error) error {
+		return w.adapted(ctx, w.swagOf, func(ctx context.Context, base *Predicted, f adaptedNetwork) error {
 			n, how := w.Runs[0].Network, w.swag()
-			return infer.EachMember(ctx, w.run.Memory(), n.Posterior, how, 0, w.Members, func(k int, parameters weights.Vector) error {
-				r, err := batchnorm.Recompute(ctx, w.run, n, parameters, w.BatchNorm.ForMember(n, swag.SampleOptions{
-					Seed:       how.Seed,
-					Scale:      how.Scale,
-					Covariance: how.Covariance,
-				}, k))
+			return infer.EachMember(ctx, w.run.Memory(), n.Posterior, how, 0, base.Members, func(k int, parameters weights.Vector) error {
+				r, err := batchnorm.Recompute(ctx, w.run, n, parameters, w.BatchNorm.ForMember(n, how, k))
 				if err != nil {
 					return err
 				}
@@ -97,10 +92,13 @@ func needsTarget(more func(*Inputs) string) func(*Inputs) string {
 	}
 }
 
-// adapted predicts each data set with each network, adapted to its parts. each calls a function with the networks. plain has the
-// predictions of the validation data.
+// adaptedNetwork gets network k: its weights, and its batch-norm statistics of training.
+type adaptedNetwork func(k int, parameters weights.Vector, source []float32) error
+
+// adapted predicts each data set with each network, adapted to its parts. each calls a function with the networks of a result. plain
+// returns that result, which has the predictions of the validation data.
 func (w *work) adapted(ctx context.Context, plain func(context.Context) (*Predicted, error),
-	each func(context.Context, func(k int, parameters weights.Vector, source []float32) error) error) error {
+	each func(context.Context, *Predicted, adaptedNetwork) error) error {
 	if _, ok := w.networks.(computing); !ok || w.shard != nil {
 		return nil
 	}
@@ -115,7 +113,7 @@ func (w *work) adapted(ctx context.Context, plain func(context.Context) (*Predic
 	}
 	p := w.result(false)
 	p.Validation, p.By = base.Validation, task.OneNumber
-	err = each(ctx, func(k int, parameters weights.Vector, source []float32) error {
+	err = each(ctx, base, func(k int, parameters weights.Vector, source []float32) error {
 		for i, sums := range p.Data {
 			for _, part := range w.Adapt.parts(i, w.targets.Data[i].Len()) {
 				data := dataset.Picked(w.targets.Data[i], part)

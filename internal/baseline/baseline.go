@@ -50,6 +50,8 @@ type Method struct {
 	Asked bool
 	// Full methods run if all metrics are asked for, or if --methods names them: see [Inputs.Full].
 	Full bool
+	// Tried methods run for studies that say so in [Inputs.Tries].
+	Tried bool
 	// Deploy returns the settings with which sample makes the method's ensemble: see [Inputs.Deploy]. It is nil for
 	// methods without an ensemble.
 	Deploy func(in *Inputs) *ensemble.Settings
@@ -139,6 +141,12 @@ func find(key string) *Method {
 	return nil
 }
 
+// Tried reports whether a method has Method.Tried.
+func Tried(key string) bool {
+	m := find(key)
+	return m != nil && m.Tried
+}
+
 // UsesAllRuns reports whether a method has members from every run.
 func UsesAllRuns(key string) bool {
 	m := find(key)
@@ -160,12 +168,13 @@ type Inputs struct {
 	// Asked holds the keys of the methods to run. Nil means Preset. If both are nil, all methods run except those
 	// with Method.Asked. Methods that lack an input are left out: see Missing.
 	Asked, Preset []string
-	// Full adds the methods with Method.Full to all methods.
-	Full bool
+	// Full adds the methods with Method.Full to all methods, and Tries those with Method.Tried.
+	Full, Tries bool
 
-	Members int
-	Seed    uint64
-	Scale   float64 // α of SWAG and of isotropic noise; SWAG-Diag uses 1, as in the paper
+	Members    int  // S, or 0 for as few as have the error of [ensemble.DefaultMembers] independent ones: see [chance.Antithetic]
+	Antithetic bool // members are drawn in pairs
+	Seed       uint64
+	Scale      float64 // α of SWAG and of isotropic noise; SWAG-Diag uses 1, as in the paper
 	// Tuned holds the sampling options that validation data chose for SWAG, or nil. At scale 0 it is SWA. Its seed is
 	// Seed.
 	Tuned *swag.SampleOptions
@@ -191,7 +200,7 @@ func (in *Inputs) Wants(key string) bool {
 	case chosen == nil && in.Preset != nil:
 		chosen = in.Preset
 	case chosen == nil:
-		chosen = keys(func(m *Method) bool { return !m.Asked && (in.Full || !m.Full) })
+		chosen = keys(func(m *Method) bool { return !m.Asked && (in.Full || !m.Full) && (in.Full || in.Tries || !m.Tried) })
 	}
 	return slices.Contains(chosen, key) && in.Missing(key) == ""
 }
@@ -330,7 +339,10 @@ func called(name string) func(*Inputs) string { return func(*Inputs) string { re
 
 func oneNetwork(_ *Inputs, c Cost) int64 { return c.Start }
 
-func eachMember(in *Inputs, c Cost) int64 { return int64(in.Members) * (c.Start + c.BatchNorm) }
+func eachMember(in *Inputs, c Cost) int64 { return int64(in.most()) * (c.Start + c.BatchNorm) }
+
+// most returns the largest number of members that a method may have, without those of [Targets.More].
+func (in *Inputs) most() int { return cmp.Or(in.Members, ensemble.DefaultMembers) }
 
 // shared returns the cost of a method that adds no network to the result of [Method.From].
 func shared(cost func(*Inputs, Cost) int64) func(*Inputs, Cost) int64 {

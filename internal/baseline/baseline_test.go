@@ -311,7 +311,7 @@ func TestMissing(t *testing.T) {
 	if in.Wants(baseline.Isotropic) {
 		t.Error("isotropic noise runs without being asked for")
 	}
-	in.Runs = append(in.Runs, in.Runs[0])
+	in.Runs, in.Members = append(in.Runs, in.Runs[0]), 1
 	if got := in.Missing(baseline.DeepSGD); got != "the checkpoints of "+in.Runs[0].Network.Posterior.Path {
 		t.Errorf("deep ensembles lack %q", got)
 	}

@@ -55,7 +55,7 @@ func likeSWAG(in *Inputs) *ensemble.Settings { return in.drawn(in.swag()) }
 
 func (in *Inputs) drawn(how swag.SampleOptions) *ensemble.Settings {
 	how.Seed = in.Seed
-	return ensemble.FromSampling(how, in.Members)
+	return ensemble.FromSampling(how, in.most())
 }
 
 func allCheckpoints(*Inputs) *ensemble.Settings { return ensemble.FromCheckpoints() }

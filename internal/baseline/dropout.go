@@ -24,7 +24,7 @@ var dropout = &Method{
 	Key:      "swa-dropout",
 	Outcomes: true,
 	Name:     func(in *Inputs) string { return in.centre() + "-Dropout" },
-	Cost:     func(in *Inputs, c Cost) int64 { return int64(in.Members) * c.Data },
+	Cost:     func(in *Inputs, c Cost) int64 { return int64(in.most()) * c.Data },
 	Run:      func(ctx context.Context, w *work) error { return w.dropout(ctx) },
 }
 
@@ -38,8 +38,8 @@ func (w *work) dropout(ctx context.Context) error {
 	}
 	p := w.random(w.predicted())
 	width := w.run.Threads()
-	for first := 0; first < w.Members; first += width {
-		passes := make([]*Predicted, min(width, w.Members-first))
+	for first := 0; first < w.most(); first += width {
+		passes := make([]*Predicted, min(width, w.most()-first))
 		var g errgroup.Group
 		for i := range passes {
 			if !w.mine() {

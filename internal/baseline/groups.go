@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 )
@@ -66,7 +67,20 @@ func (p *Predicted) group(o *Predicted) int {
 	for _, s := range o.sums() {
 		bytes += 4 * len(s.Outcome)
 	}
-	return p.Members % max(fewestGroups, groupBytes/max(1, bytes))
+	most := groupBytes / max(1, bytes)
+	if p.Antithetic { // the same groups hold the members of a pair
+		return p.Members % max(2*fewestGroups, most&^1)
+	}
+	return p.Members % max(fewestGroups, most)
+}
+
+// Units returns the units of chance: the groups of an antithetic pair together, or each group by itself.
+func (p *Predicted) Units() [][]*Group {
+	unit := 1
+	if p.Antithetic {
+		unit = 2
+	}
+	return slices.Collect(slices.Chunk(p.Groups, unit))
 }
 
 // Single returns the groups if each has one member, and nil otherwise.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/swag"
 )
 
 // multiSWAG is a mixture of the posteriors of several runs (Wilson and Izmailov 2020). It has as many members in all
@@ -23,7 +22,7 @@ var multiSWAG = &Method{
 				return "deviations in " + n.Posterior.Path
 			}
 		}
-		if in.Members < len(in.Runs) {
+		if in.most() < len(in.Runs) {
 			return "at least one member of each posterior (" + setting.Members.String() + ")"
 		}
 		return ""
@@ -32,16 +31,17 @@ var multiSWAG = &Method{
 	AllRuns: true,
 	Deploy:  likeSWAG,
 	Run: func(ctx context.Context, w *work) error {
-		components, err := ensemble.Mix(len(w.Runs), w.Members, nil, false)
-		if err != nil {
+		e := &ensemble.Ensemble{Sampling: ensemble.DrawOf(w.swag())}
+		members := w.most()
+		if w.Members == 0 && w.likeSWAG > 0 {
+			members = max(w.likeSWAG, 2*len(w.Runs))
+		}
+		if err := e.Mix(len(w.Runs), members, nil); err != nil {
 			return err
 		}
-		e := &ensemble.Ensemble{
-			Components: components,
-			Sampling:   ensemble.Draw{Seed: w.Seed, Scale: w.Scale, Covariance: swag.LowRankPlusDiagonal.String()},
-		}
 		p := w.random(w.predicted())
-		err = e.EachMember(ctx, w.run.Memory(), w.Networks(), 0, func(m ensemble.Member) error {
+		p.Antithetic = e.Sampling.Antithetic
+		err := e.EachMember(ctx, w.run.Memory(), w.Networks(), 0, func(m ensemble.Member) error {
 			return w.draw(ctx, p, m.Network, fmt.Sprintf("MultiSWAG member %d", m.Number), m.Weight, m.Parameters)
 		})
 		if err != nil {

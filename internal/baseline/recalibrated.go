@@ -12,7 +12,8 @@ func recalibrated(of func(task.Calibrator) *Method) (list []*Method) {
 	for _, c := range task.Methods(target.Classes)[1:] {
 		m := of(c)
 		m.Fits, m.Scores, m.Outcomes, m.Cost = true, true, true, shared(oneNetwork)
-		m.Full = c.Unlisted // each candidate of the advice adds noise to the choice
+		m.Tried = c.Method == task.ByMatrix
+		m.Full = c.Unlisted && !m.Tried // each candidate of the advice adds noise to the choice
 		list = append(list, m)
 	}
 	return list

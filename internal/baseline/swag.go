@@ -14,9 +14,12 @@ var swagMethod = &Method{
 	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swagOf, "") },
 }
 
-func (in *Inputs) swag() swag.SampleOptions {
-	return swag.SampleOptions{Seed: in.Seed, Scale: in.Scale, Covariance: swag.LowRankPlusDiagonal}
+// Draws says how members with a covariance are drawn.
+func (in *Inputs) Draws(c swag.Covariance, scale float64) swag.SampleOptions {
+	return swag.SampleOptions{Seed: in.Seed, Scale: scale, Covariance: c, Antithetic: in.Antithetic}
 }
+
+func (in *Inputs) swag() swag.SampleOptions { return in.Draws(swag.LowRankPlusDiagonal, in.Scale) }
 
 // swagTemp is SWAG with temperature scaling. It has one temperature for the average of the members' probabilities,
 // softmax(log p̄ / T).
@@ -29,17 +32,19 @@ var swagTemp = &Method{
 // swagDiag is SWAG with only the diagonal covariance, at the paper's scale.
 var swagDiag = &Method{
 	Key: SWAGDiag, Name: called("SWAG-Diag"), Needs: needsSpread, Cost: eachMember,
-	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(diagonal) },
-	Run:    func(ctx context.Context, w *work) error { return w.scaled(ctx, w.sampled(diagonal), "") },
+	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(in.diagonal()) },
+	Run:    func(ctx context.Context, w *work) error { return w.scaled(ctx, w.sampled(w.diagonal()), "") },
 }
 
-var diagonal = swag.SampleOptions{Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
+func (in *Inputs) diagonal() swag.SampleOptions {
+	return in.Draws(swag.Diagonal, swag.Diagonal.DefaultScale())
+}
 
 // isotropic is noise with the size of SWAG's covariance but without its shape. It shows the value of the shape, and
 // costs as much as SWAG.
 var isotropic = &Method{
 	Key: "isotropic", Name: called("isotropic noise"), Asked: true, Needs: needsDeviations, Cost: eachMember,
 	Run: func(ctx context.Context, w *work) error {
-		return w.scaled(ctx, w.sampled(swag.SampleOptions{Covariance: swag.Isotropic, Scale: w.Scale}), "")
+		return w.scaled(ctx, w.sampled(w.Draws(swag.Isotropic, w.Scale)), "")
 	},
 }

@@ -43,6 +43,7 @@ func (w *work) memberTemp(ctx context.Context) error {
 		return err
 	}
 	p := w.random(w.own())
+	p.Antithetic = swag.Antithetic
 	p.Name, p.Notes, p.Fitted = fmt.Sprintf("%s (T = %s)", p.Name, fitted.Numbers()), fitted.Warnings(), fitted
 	p.With = func(c *task.Calibration) (data, validation []float64, err error) {
 		data, err = w.pooled(ctx, t, swag.Groups, 0, dataset.Order{}.Indices(w.targets.Data[0].Len()), c)

@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -43,8 +45,11 @@ type Predicted struct {
 	// Drawn reports that the members are random draws, and that Targets.Noise is set. Grouped reports that Take also
 	// adds members to groups.
 	Drawn, Grouped bool
+	// Antithetic reports that members 2j and 2j+1 are a pair.
+	Antithetic bool
 
-	sets []dataset.Dataset // those of [Targets], with the validation data last
+	enough *ensemble.Enough  // says whether there are enough members; nil if their number is given
+	sets   []dataset.Dataset // those of [Targets], with the validation data last
 }
 
 // With returns the outcomes of the first data set and of the validation data with another calibration.
@@ -101,8 +106,9 @@ type work struct {
 	// validates reports whether something is fitted to the method's result, or to the result of Method.From.
 	validates bool
 
-	average *infer.Model          // SWA of the first run
-	shared  map[string]*Predicted // results that several methods start from
+	average  *infer.Model          // SWA of the first run
+	likeSWAG int                   // members that SWAG got; 0 if it did not run
+	shared   map[string]*Predicted // results that several methods start from
 }
 
 func newWork(run infer.Run, in *Inputs, t Targets) *work {
@@ -188,7 +194,7 @@ func (w *work) mine() bool { return w.shard.Mine() }
 // predict adds the predictions of a model for all data to p.
 func (w *work) predict(ctx context.Context, p *Predicted, m infer.Model) error {
 	one := p
-	if p.Grouped {
+	if p.Grouped || p.enough != nil {
 		one = w.result(p.Validation != nil)
 		one.Data = one.Data[:len(p.Data)]
 	}
@@ -197,7 +203,10 @@ func (w *work) predict(ctx context.Context, p *Predicted, m infer.Model) error {
 			return err
 		}
 	}
-	if one.Members++; p.Grouped {
+	if one.Members++; one != p {
+		if p.enough != nil {
+			p.enough.Add(one.Data[0])
+		}
 		p.Take(one, p.group(one))
 	}
 	return nil
@@ -218,7 +227,7 @@ func (w *work) add(ctx context.Context, p *Predicted, build func() (infer.Model,
 	if w.large() {
 		p.Models = append(p.Models, m)
 		p.Members++
-		return nil
+		return p.look(ctx, w, m)
 	}
 	m, closeSession := m.Keep()
 	defer closeSession()
@@ -262,26 +271,66 @@ func (w *work) random(p *Predicted) *Predicted {
 	return p
 }
 
+// look lets a member whose outcomes are not kept predict a few examples, if they say whether there are enough members.
+func (p *Predicted) look(ctx context.Context, w *work, m infer.Model) error {
+	if p.enough == nil {
+		return nil
+	}
+	var sums infer.Sums
+	err := w.run.Predict(tally.For(ctx, tally.Check("number of members")), m, ensemble.Judged(w.targets.Data[0]), &sums)
+	if err == nil {
+		p.enough.Add(&sums)
+	}
+	return err
+}
+
+// drawn prepares a result of members that are drawn as how says: until there are enough of them, if their number is not
+// given. A job of several, and a rehearsal, do not see all outcomes: they take the largest number.
+func (p *Predicted) drawn(w *work, how swag.SampleOptions) {
+	p.Antithetic = how.Antithetic
+	_, computes := w.networks.(computing)
+	if w.Members == 0 && how.Antithetic && computes && w.shard == nil && !(w.large() && ensemble.Judged(w.targets.Data[0]) == nil) {
+		p.enough = &ensemble.Enough{}
+	}
+}
+
+// want returns the number of members that a result should have.
+func (p *Predicted) want(w *work) (int, error) {
+	if p.enough == nil && p.Members == 0 {
+		return w.most(), nil
+	}
+	if p.enough != nil {
+		if !p.enough.Reached() {
+			return p.Members + 2, nil
+		}
+		p.enough = nil
+	}
+	if w.targets.More != nil && w.shard == nil {
+		return w.targets.More(p)
+	}
+	return p.Members, nil
+}
+
 // sampled returns a function that predicts with members of the first run's posterior. It draws as many more as
 // [Targets.More] asks for.
 func (w *work) sampled(how swag.SampleOptions) func(context.Context) (*Predicted, error) {
 	how.Seed = w.Seed
 	return func(ctx context.Context) (*Predicted, error) {
 		p, n := w.random(w.predicted()), w.Runs[0].Network
-		for drawn, want := 0, w.Members; drawn < want; {
-			err := infer.EachMember(ctx, w.run.Memory(), n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
+		p.drawn(w, how)
+		for drawn := 0; ; {
+			want, err := p.want(w)
+			if err != nil || want <= drawn {
+				return p, err
+			}
+			err = infer.EachMember(ctx, w.run.Memory(), n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
 				return w.draw(ctx, p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
 			})
 			if err != nil {
 				return nil, err
 			}
-			if drawn = want; w.targets.More != nil && w.shard == nil {
-				if want, err = w.targets.More(p); err != nil {
-					return nil, err
-				}
-			}
+			drawn = want
 		}
-		return p, nil
 	}
 }
 
@@ -352,7 +401,13 @@ func (w *work) swaOf(ctx context.Context) (*Predicted, error) {
 
 // swagOf returns the predictions of the first run's SWAG.
 func (w *work) swagOf(ctx context.Context) (*Predicted, error) {
-	return w.share(func() (*Predicted, error) { return w.sampled(w.swag())(ctx) })
+	return w.share(func() (*Predicted, error) {
+		p, err := w.sampled(w.swag())(ctx)
+		if err == nil && w.shard == nil {
+			w.likeSWAG = p.Members
+		}
+		return p, err
+	})
 }
 
 // scaled yields the result of begin under the name of the method, to be calibrated by the given method or "" for none.

@@ -139,6 +139,7 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	}
 	e := &examples{n: x.Shape[0], classNames: opts.Known.Classes, asSeen: stored == Seen, name: rowName(path)}
 	e.setShape(shape)
+	e.told.note(opts.perhapsPixels(x, shape))
 	augment := !opts.Augment.None() && !e.asSeen
 	if augment && !isUint8 {
 		return nil, fmt.Errorf("augmentation of %s values: want uint8 pictures or image files, or what the network saw", x.Type.Name)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -41,9 +43,9 @@ var ErrArrays = errors.New("cannot tell whether they are pixels or what the netw
 // uint8 values are pixels if the network takes images, or if Preprocess has a mean, a standard deviation or a scale.
 // Other uint8 vectors are features, so they are seen. For other uint8 matrices Auto cannot decide.
 //
-// Floats are seen if Preprocess would not change them. Otherwise their range decides. Pixels lie in [0, 1]. Normalised
-// values lie in [0, 1] after the normalisation is undone, and their dark pixels are negative. Where mean and standard
-// deviation are for pixels from 0 to 255, [0, 255] stands for [0, 1].
+// Floats are seen if Preprocess would not change them, or if nobody gave it and it only lay beside the checkpoints. Otherwise their
+// range decides. Pixels lie in [0, 1]. Normalised values lie in [0, 1] after the normalisation is undone, and their dark pixels are
+// negative. Where mean and standard deviation are for pixels from 0 to 255, [0, 255] stands for [0, 1].
 func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 	p := o.Preprocess
 	changes := p.Mean != nil || p.Std != nil || p.Scale != 0
@@ -56,6 +58,9 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 		}
 		return Seen, nil
 	}
+	if o.Arrays == Auto && p.Arrays == preprocess.Unchanged {
+		return Seen, nil
+	}
 	if o.Arrays != Seen && p.Levels() {
 		if r := rangeOf(x, product(shape)); r.min >= 0 && r.max <= 1 {
 			return Seen, fmt.Errorf("floats from %.4g to %.4g, and mean %v, std %v are for pixels from 0 to 255: multiply the pixels by "+
@@ -65,7 +70,7 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 	if o.Arrays != Auto {
 		return o.Arrays, nil
 	}
-	if !changes {
+	if !changes || p.Scale == 0 && p.SameNormalization(preprocess.Settings{}) {
 		return Seen, nil
 	}
 	norm, err := p.Normalizer(shape, false)
@@ -96,6 +101,20 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 		what += ", which look like pixels from 0 to 255: divide them by 255, or save them as uint8"
 	}
 	return Seen, fmt.Errorf("%s: %w", what, ErrArrays)
+}
+
+// perhapsPixels returns a note about floats that are used unchanged although they may be pixels, or "".
+func (o Options) perhapsPixels(x numpy.Array, shape []int64) string {
+	p := o.Preprocess
+	if x.Type.Kind == 'u' || o.Arrays != Auto || p.Arrays != preprocess.Unchanged || p.Mean == nil && p.Std == nil {
+		return ""
+	}
+	r := rangeOf(x, product(shape))
+	if white := map[bool]float64{false: 1, true: 255}[p.Levels()]; r.min < 0 || r.max > white {
+		return ""
+	}
+	return fmt.Sprintf("floats from %.3g to %.3g, used unchanged: mean %v and std %v lay beside the checkpoints, and nothing shows that "+
+		"training normalised these so. %s does it", r.min, r.max, p.Mean, p.Std, setting.Arrays.With(Pixels.String()))
 }
 
 // picturesOnly reports whether the network takes images. It returns true if the network is unknown.

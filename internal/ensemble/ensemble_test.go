@@ -161,7 +161,7 @@ func TestFileRefused(t *testing.T) {
 		return ensemble.Component{Posterior: ensemble.Reference{Path: "p.safetensors"}, Members: 1, Weight: w, Statistics: [][]float32{{}}}
 	}
 	of := func(c ...ensemble.Component) *ensemble.Ensemble { return &ensemble.Ensemble{Components: c} }
-	pairs := of(half(1))
+	pairs := of(half(0.5), half(0.5))
 	pairs.Sampling.Antithetic = true
 	missing := of(half(1))
 	missing.Sampling.Covariance = ensemble.Iterates

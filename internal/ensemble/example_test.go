@@ -7,13 +7,13 @@ import (
 )
 
 // Two posteriors, of which the first counts more than its members are.
-func ExampleMix() {
-	components, err := ensemble.Mix(2, 5, []float64{7, 3}, false)
-	if err != nil {
+func ExampleEnsemble_Mix() {
+	var e ensemble.Ensemble
+	if err := e.Mix(2, 5, []float64{7, 3}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, c := range components {
+	for _, c := range e.Components {
 		fmt.Printf("%d members, weight %.1f\n", c.Members, c.Weight)
 	}
 	// Output:

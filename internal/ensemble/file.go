@@ -2,7 +2,7 @@
 //
 // An [Ensemble] is the content of the file: the paths of the posteriors, the seed, the batch-norm statistics of each
 // member, and the model card. It holds no weights. The weights are drawn again from the posteriors, which are separate
-// files. The members come from one posterior or, in a mixture ([Mix]), from several. docs/formats.md specifies the
+// files. The members come from one posterior or, in a mixture ([Ensemble.Mix]), from several. docs/formats.md specifies the
 // file.
 //
 // A [Scorer] runs an ensemble over any number of examples. It makes the rows that package predictions writes.
@@ -405,11 +405,11 @@ func (e *Ensemble) check() error {
 		return fmt.Errorf("%d posteriors, want at most %d", n, MaxPosteriors)
 	}
 	total, members := 0.0, 0
-	for _, c := range e.Components {
+	for i, c := range e.Components {
 		switch {
 		case c.Members < 1 || c.Members >= swag.MaxMembers:
 			return fmt.Errorf("%d members of %s, want 1 to %d", c.Members, c.Posterior.Path, swag.MaxMembers-1)
-		case e.Sampling.Antithetic && c.Members%2 != 0:
+		case e.Sampling.Antithetic && c.Members%2 != 0 && i < len(e.Components)-1:
 			return fmt.Errorf("%d antithetic members of %s, want pairs", c.Members, c.Posterior.Path)
 		case e.Sampling.Covariance == Iterates && len(c.Checkpoints) != c.Members:
 			return fmt.Errorf("%d checkpoints of %s, want %d", len(c.Checkpoints), c.Posterior.Path, c.Members)

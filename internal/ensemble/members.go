@@ -2,6 +2,7 @@ package ensemble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -25,17 +26,30 @@ type Member struct {
 
 // EachMember calls f with each member in turn. networks has one network per component. Each member is drawn by its
 // number in the ensemble, so members of different components use different random numbers. workers is the number of
-// goroutines of the sampler.
+// goroutines of the sampler. If f returns [ErrEnough], its member is the last one of its component.
 func (e *Ensemble) EachMember(ctx context.Context, b *memory.Budget, networks []*infer.Network, workers int, f func(Member) error) error {
 	for i, c := range e.Components { // one after the other, so that one holds weights
 		first := e.first(i)
 		s := &memberSource{e: e, networks: networks, numbers: numbers(first, first+c.Members), workers: workers, memory: b}
-		if err := s.each(ctx, 0, len(s.numbers), func(_ int, m Member) error { return f(m) }); err != nil {
+		made := 0
+		err := s.each(ctx, 0, len(s.numbers), func(_ int, m Member) error {
+			made++
+			return f(m)
+		})
+		if errors.Is(err, ErrEnough) {
+			c := &e.Components[i]
+			c.Members, c.Statistics = made, c.Statistics[:min(made, len(c.Statistics))]
+			err = nil
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// ErrEnough ends the members of a component: see [Ensemble.EachMember].
+var ErrEnough = errors.New("enough members")
 
 // All lists the numbers of the ensemble's members.
 func (e *Ensemble) All() []int { return numbers(0, e.Members()) }
@@ -150,50 +164,48 @@ func (s *memberSource) Each(ctx context.Context, first, count int, f func(infer.
 	})
 }
 
-// Mix plans the components of an ensemble. With several posteriors, such as those of runs with different seeds, the
+// Mix plans the components. With several posteriors, such as those of runs with different seeds, the
 // ensemble is a mixture of Gaussians. This is MultiSWAG (Wilson and Izmailov, "Bayesian deep learning and a
 // probabilistic perspective of generalization", NeurIPS 2020), which gives all posteriors the same weight.
 //
 // Mix spreads the members over the posteriors as evenly as possible. The first posteriors get one more if some are left
-// over. Antithetic pairs stay together. The weights of the posteriors are in the given ratio, or equal if it is nil.
+// over. Antithetic members are spread in pairs, and of an odd number the last one is alone. If there are too few for a pair
+// of each posterior, they are independent. The weights of the posteriors are in the given ratio, or equal if it is nil.
 // They do not depend on the number of members: more members describe a posterior more precisely, but do not raise its
 // weight.
-func Mix(posteriors, members int, ratio []float64, antithetic bool) ([]Component, error) {
-	unit := 1
-	if antithetic {
-		unit = 2
-	}
+func (e *Ensemble) Mix(posteriors, members int, ratio []float64) error {
+	e.Sampling.Antithetic = e.Sampling.Antithetic && members >= 2*posteriors
 	switch {
 	case posteriors > MaxPosteriors:
-		return nil, fmt.Errorf("%d posteriors, want at most %d", posteriors, MaxPosteriors)
-	case members%unit != 0:
-		return nil, fmt.Errorf("%d members: antithetic ones come in pairs", members)
-	case members < unit*posteriors:
-		return nil, fmt.Errorf("members: %d, want at least %d, %d from each of %d posteriors", members, unit*posteriors, unit, posteriors)
+		return fmt.Errorf("%d posteriors, want at most %d", posteriors, MaxPosteriors)
+	case members < posteriors:
+		return fmt.Errorf("members: %d, want at least %d, 1 from each of %d posteriors", members, posteriors, posteriors)
 	case ratio == nil:
 		ratio = slices.Repeat([]float64{1}, posteriors)
 	case len(ratio) != posteriors:
-		return nil, fmt.Errorf("%d weights for %d posteriors", len(ratio), posteriors)
+		return fmt.Errorf("%d weights for %d posteriors", len(ratio), posteriors)
 	}
 	total := 0.0
 	for _, r := range ratio {
 		if !(r > 0) || math.IsInf(r, 1) {
-			return nil, fmt.Errorf("weight %v: want a finite number above 0", r)
+			return fmt.Errorf("weight %v: want a finite number above 0", r)
 		}
 		total += r
 	}
+	unit := e.Unit()
 	units := members / unit
-	components := make([]Component, posteriors)
+	e.Components = make([]Component, posteriors)
 	for i, r := range ratio {
 		share := r / total
 		if share == 0 {
-			return nil, fmt.Errorf("weight %v: is negligible compared with the others", r)
+			return fmt.Errorf("weight %v: is negligible compared with the others", r)
 		}
 		n := units / posteriors
 		if i < units%posteriors {
 			n++
 		}
-		components[i] = Component{Members: unit * n, Weight: share}
+		e.Components[i] = Component{Members: unit * n, Weight: share}
 	}
-	return components, nil
+	e.Components[posteriors-1].Members += members % unit
+	return nil
 }

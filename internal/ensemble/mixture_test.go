@@ -27,7 +27,7 @@ func TestMix(t *testing.T) {
 	for _, tc := range []struct {
 		posteriors, members int
 		ratio               []float64
-		antithetic          bool
+		antithetic, alone   bool
 		want                shares
 		err                 string
 	}{
@@ -40,9 +40,13 @@ func TestMix(t *testing.T) {
 		// Pairs stay together, or they would not lie about one mean.
 		{posteriors: 2, members: 6, antithetic: true, want: shares{[]int{4, 2}, []float64{0.5, 0.5}}},
 		{posteriors: 2, members: 4, antithetic: true, want: shares{[]int{2, 2}, []float64{0.5, 0.5}}},
+		{posteriors: 3, members: 8, antithetic: true, want: shares{[]int{4, 2, 2}, []float64{third, third, third}}},
+		{posteriors: 1, members: 5, antithetic: true, want: shares{[]int{5}, []float64{1}}},
+		{posteriors: 2, members: 7, antithetic: true, want: shares{[]int{4, 3}, []float64{0.5, 0.5}}},
+		// Too few for pairs.
+		{posteriors: 1, members: 1, antithetic: true, alone: true, want: shares{[]int{1}, []float64{1}}},
+		{posteriors: 2, members: 3, antithetic: true, alone: true, want: shares{[]int{2, 1}, []float64{0.5, 0.5}}},
 		{posteriors: 3, members: 2, err: "members: 2, want at least 3, 1 from each of 3 posteriors"},
-		{posteriors: 2, members: 2, antithetic: true, err: "members: 2, want at least 4, 2 from each of 2 posteriors"},
-		{posteriors: 1, members: 5, antithetic: true, err: "5 members: antithetic ones come in pairs"},
 		{posteriors: 2, members: 2, ratio: []float64{1}, err: "1 weights for 2 posteriors"},
 		{posteriors: 2, members: 2, ratio: []float64{1, 0}, err: "weight 0: want a finite number above 0"},
 		{posteriors: 2, members: 2, ratio: []float64{-1, -1}, err: "weight -1: "},
@@ -51,7 +55,8 @@ func TestMix(t *testing.T) {
 		{posteriors: 2, members: 2, ratio: []float64{1e300, 1e-300}, err: "weight 1e-300: is negligible compared with the others"},
 		{posteriors: 2, members: 2, ratio: []float64{1e308, 1e308}, err: "weight 1e+308: "},
 	} {
-		components, err := ensemble.Mix(tc.posteriors, tc.members, tc.ratio, tc.antithetic)
+		e := &ensemble.Ensemble{Sampling: ensemble.Draw{Antithetic: tc.antithetic}}
+		err := e.Mix(tc.posteriors, tc.members, tc.ratio)
 		if tc.err != "" {
 			infertest.WantError(t, err, tc.err)
 			continue
@@ -60,13 +65,19 @@ func TestMix(t *testing.T) {
 			t.Errorf("%+v: %v", tc, err)
 		}
 		var got shares
-		for _, c := range components {
+		for _, c := range e.Components {
 			got.members, got.weights = append(got.members, c.Members), append(got.weights, c.Weight)
 		}
-		if !slices.Equal(got.members, tc.want.members) || !slices.Equal(got.weights, tc.want.weights) {
+		if e.Sampling.Antithetic == tc.alone && tc.antithetic || !slices.Equal(got.members, tc.want.members) || !slices.Equal(got.weights, tc.want.weights) {
 			t.Errorf("%+v, want %+v", got, tc.want)
 		}
 	}
+}
+
+func mixed(posteriors, members int, ratio []float64, antithetic bool) ([]ensemble.Component, error) {
+	e := &ensemble.Ensemble{Sampling: ensemble.Draw{Antithetic: antithetic}}
+	err := e.Mix(posteriors, members, ratio)
+	return e.Components, err
 }
 
 // mixture makes an ensemble of the networks, with statistics, and reads it back
@@ -121,7 +132,7 @@ func TestMixture(t *testing.T) {
 	e, networks := engine(t), infertest.Halves(t)
 	bn, val := infertest.Training(t), infertest.Digits(t, "val.npz")
 	bn.Order.Limit = 200
-	components, err := ensemble.Mix(2, 5, []float64{0.7, 0.3}, false)
+	components, err := mixed(2, 5, []float64{0.7, 0.3}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +202,7 @@ func TestGoldenMixture(t *testing.T) {
 	}
 	testfile.JSON(t, filepath.Join("testdata", "mixture.json"), &want)
 	e, networks, test := engine(t), infertest.Halves(t), infertest.Digits(t, "test.npz")
-	components, err := ensemble.Mix(2, 2, want.Weights, false)
+	components, err := mixed(2, 2, want.Weights, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +246,7 @@ func TestGoldenMixture(t *testing.T) {
 func TestMixtureAntithetic(t *testing.T) {
 	t.Parallel()
 	networks := infertest.Halves(t)
-	components, err := ensemble.Mix(2, 6, nil, true)
+	components, err := mixed(2, 6, nil, true)
 	if err != nil {
 		t.Fatal(err)
 	}

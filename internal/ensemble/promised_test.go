@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/sets"
@@ -91,7 +92,10 @@ func TestGuaranteedSets(t *testing.T) {
 		{"classes", 7, 10, sets.LAC, 0, 0, 1},
 		{"classes", 13, 10, sets.LAC, 0, 0, 10},
 		{"classes", 13, 1000, sets.LAC, 0, 0, 1},
-		{"classes", 11, 10, sets.APS, 0, 0, 1},
+		{"classes", 7, 10, sets.APS, 0, 0, 1},
+		{"classes", 9, 2, sets.APS, 0, 0, 1},
+		{"classes", 12, 32, sets.RAPS, 0.3, 1, 32},
+		{"classes", 11, 33, sets.APS, 0, 0, 1},
 		{"classes", 17, 10, sets.APS, 0, 0, 10},
 		{"classes", 13, 1000, sets.APS, 0, 0, 1},
 		{"classes", 18, 10, sets.RAPS, 0.01, 2, 1},
@@ -136,6 +140,36 @@ func TestGuaranteedSets(t *testing.T) {
 				checkGuaranteed(t, g, c.count, out)
 			}
 		})
+	}
+}
+
+// A set of an example does not depend on how many examples the model gets.
+func TestGuaranteedSetsOfAnyNumber(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	for _, count := range []int{10, 40} { // compared, and sorted
+		x := tied(count)
+		g := &guarantee.Guarantee{Coverage: &guarantee.Coverage{Level: 0.9, Method: string(sets.APS), Cells: []guarantee.Cell{{Cuts: []float32{1 << 20}}}}}
+		m := promising(t, "classes", 13, count, g)
+		all := guaranteedOutputs(t, e, m, x, task.SetColumn)[0]
+		filled, err := m.Runtime()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Open(t.Context(), nil, filled, task.SetColumn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for n := 1; n < 6; n++ {
+			got, err := s.Feed(t.Context(), x, []int{0, 1, 2, 3, 4, 5}[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got[0].F32, all[:n*count]) {
+				t.Errorf("%d classes, %d examples: other sets than in a larger batch", count, n)
+			}
+		}
 	}
 }
 

@@ -74,7 +74,8 @@ func StoppingChecks(members, unit int) (checks []int) {
 	}
 }
 
-// Unit is the number of members that are drawn together: 2 for antithetic pairs, otherwise 1.
+// Unit is the number of members that are drawn together: 2 for antithetic pairs, otherwise 1. Of an odd number of antithetic
+// members the last one is alone.
 func (e *Ensemble) Unit() int {
 	if e.Sampling.Antithetic {
 		return 2

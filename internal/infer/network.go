@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/names"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -29,6 +30,7 @@ type Network struct {
 	template *checkpoints.Template // the same, for checkpoints that are not models of their own, or nil
 	runtime  *onnxio.Template      // the graph that sessions run
 	spectral *bnupdate.SpectralNorms
+	roots    []root
 
 	// Passes recompute batch-norm statistics.
 	Passes *Passes
@@ -76,6 +78,11 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 		return nil, bad(err)
 	}
 	n := &Network{Posterior: p, skeleton: m, spectral: bnupdate.NewSpectralNorms(m, p.Layout)}
+	for _, r := range m.Roots() {
+		if t, ok := p.Layout.Find(r.Tensor); ok && t.Role == weights.Parameter {
+			n.roots = append(n.roots, root{t, float32(r.Least)})
+		}
+	}
 	if err := n.SoundStatistics(p.StoredStatistics); err != nil {
 		return nil, fmt.Errorf("%s: section \"statistics\": %w", p.Path, err)
 	}
@@ -227,10 +234,39 @@ func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
 	return Model{Name: m.Path, Graph: g, Weight: 1, Filled: filled}, err
 }
 
+// A root is a parameter that the graph takes the square root of.
+type root struct {
+	tensor weights.Tensor
+	least  float32 // the smallest element that has a root
+}
+
+// check fails if an element has no root: the network would give NaN, or hide it.
+func (r root) check(parameters weights.Vector) error {
+	values := make([]float32, r.tensor.Len())
+	if err := parameters.ReadAt(values, r.tensor.Offset); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(values, func(v float32) bool { return !(v >= r.least) }); i >= 0 {
+		return &onnxio.Error{
+			Tensor: r.tensor.Name,
+			What: fmt.Sprintf("a draw has %v at index %d, and the graph takes the root of this tensor, which wants at least %v",
+				values[i], i, r.least),
+			Hint: "if it is a running statistic: " + setting.Fit.With(setting.Role.With(r.tensor.Name+"=buffer")) +
+				"; if it is a weight, draw nearer to the mean: " + setting.Scale.String(),
+		}
+	}
+	return nil
+}
+
 // State returns the statistics and buffers for the given weights, as one flat vector. The vectors of spectral norm
 // are those of the weights. Everything else is from the last checkpoint: package batchnorm recomputes the batch-norm
-// statistics.
+// statistics. State fails if the graph takes the root of a weight below 0.
 func (n *Network) State(parameters weights.Vector) (weights.Slice, error) {
+	for _, r := range n.roots {
+		if err := r.check(parameters); err != nil {
+			return nil, err
+		}
+	}
 	state := slices.Clone(n.Posterior.Statistics)
 	if n.Posterior.Single() {
 		return state, nil // they belong to the weights

@@ -25,8 +25,10 @@ type Foreign struct {
 
 // The formats of other programs.
 var (
-	keras = "export each checkpoint as ONNX, as docs/exporting.md shows under Keras for your backend: load it into the model with " +
-		"model.load_weights, or a .keras file with keras.saving.load_model"
+	converted = "convert all checkpoints with the Python module, which reads them with their own library: " +
+		"python -m swagwrap.convert FOLDER converted. The graph for them is written by "
+	keras    = converted + "swagwrap.keras.export(model, x), after model.load_weights of one of them (docs/exporting.md, under Keras)"
+	jax      = converted + "swagwrap.jax.export, with the weights of one of them (docs/exporting.md, under JAX)"
 	deployed = "it is made for inference only: give the checkpoints that training saved, or export each to ONNX with the training " +
 		"framework (docs/exporting.md)"
 	hdf5 = Foreign{"an HDF5 file, as Keras saves weights", keras,
@@ -40,25 +42,20 @@ var (
 		"save its weights in Python: torch.save(dict(torch.export.load(FILE).state_dict), NEW). The graph for them is " +
 			"torch.onnx.export(torch.export.load(FILE), (), \"model.onnx\", optimize=False)", "", true}
 	executorch = Foreign{"a program of ExecuTorch (.pte)", deployed, "", false}
-	mxnet      = Foreign{"parameters of MXNet", "load them in Python with mxnet.nd.load(FILE), and write each checkpoint as named " +
-		"tensors with safetensors.numpy.save_file, or export each to ONNX with mxnet.onnx.export_model", "", false}
-	orbax = Foreign{"a checkpoint of Orbax, as JAX programs save them",
-		"restore it in Python: tree = orbax.checkpoint.PyTreeCheckpointer().restore(FOLDER). Then write each checkpoint as named " +
-			"tensors with safetensors.numpy.save_file, or export each to ONNX (docs/exporting.md, under JAX)", "", true}
+	mxnet      = Foreign{"parameters of MXNet", "MXNet has ended. Load them in Python with mxnet.nd.load(FILE), and write each " +
+		"checkpoint as named tensors with safetensors.numpy.save_file, or export each to ONNX with mxnet.onnx.export_model", "", false}
+	orbax  = Foreign{"a checkpoint of Orbax, as JAX programs save them", jax, "", true}
 	paddle = Foreign{"parameters of PaddlePaddle",
-		"load them with model.set_state_dict(paddle.load(FILE)), and export each checkpoint with paddle.onnx.export(model, " +
-			"\"epoch-01\", input_spec=[...])", "", true}
+		converted + "swagwrap.paddle.export(model, x), after model.set_state_dict of one of them", "", true}
 	tflite = Foreign{"a TensorFlow Lite model", deployed, "", false}
 	gguf   = Foreign{"a GGUF file of llama.cpp",
 		"its weights are mostly quantised: give the checkpoints that training saved, such as model.safetensors of Hugging Face, with " +
 			"the exported graph", "", false}
-	msgpack = Foreign{"a MessagePack file, as Flax saves weights",
-		"load it with flax.serialization.from_bytes, and write each checkpoint as named tensors with safetensors.numpy.save_file, or " +
-			"export each to ONNX (docs/exporting.md, under JAX)", "", false}
+	msgpack    = Foreign{"a MessagePack file, as Flax saves weights", jax, "", false}
 	tensorflow = Foreign{"a checkpoint of TensorFlow", keras, "", false}
 	savedModel = Foreign{"a SavedModel of TensorFlow",
-		"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under " +
-			"Keras how to keep batch norm", "", false}
+		"it has one set of weights, and tf2onnx folds their batch norm. Save each epoch with swagwrap.keras.Callback or " +
+			"swagwrap.tensorflow.save (docs/exporting.md, under Keras)", "", false}
 	coreML   = Foreign{"a Core ML model", deployed, "", false}
 	tensorRT = Foreign{"an engine of TensorRT", deployed, "", false}
 	openVINO = Foreign{"a model of OpenVINO", deployed, "", false}

@@ -30,6 +30,7 @@ const (
 	Unknown     Kind = "a file of an unknown kind"
 	Posterior   Kind = "a posterior"
 	Ensemble    Kind = "an ensemble"
+	Average     Kind = "an average of weights without the network's graph"
 	Store       Kind = "a folder of a store"
 	StoreEntry  Kind = "an entry of a store"
 	Settings    Kind = "a file of settings"
@@ -59,6 +60,10 @@ func (k Kind) String() string {
 // MarshalText returns the name of the kind in messages.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
+// AverageKind is the kind that an average of weights without a graph has in its metadata. It can be read as a checkpoint, unlike the
+// files whose kinds begin with swagwrap.
+const AverageKind = "average of checkpoints"
+
 // WorkSuffix ends the names of unfinished files.
 const WorkSuffix = ".partial"
 
@@ -69,6 +74,7 @@ var (
 		ensemble.Kind:            Ensemble,
 		ensemble.SettingsKind:    Settings,
 		ensemble.CalibrationKind: Calibration,
+		AverageKind:              Average,
 	}
 	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.Stored: StoreEntry}
 )

@@ -57,11 +57,7 @@ func OpenAdaptation(a *Opener, o AdaptOptions, d DataOptions, networks []*infer.
 		return nil, err
 	}
 	ad.alone = one[0]
-	opts, err := ReadAs(d, "", networks[0])
-	if err != nil {
-		return nil, err
-	}
-	if ad.Target, err = a.openCached(o.Data, d, unlabelled(opts), networks); err != nil {
+	if ad.Target, err = OpenUnlabelled(a, d, o.Data, networks); err != nil {
 		return nil, err
 	}
 	return ad, RefuseFew(o.Data, ad.Target.Len(), dataset.Unit(ad.Target))

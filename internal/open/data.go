@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
@@ -19,6 +21,15 @@ func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) 
 		return nil, err
 	}
 	return a.openCached(path, d, opts, []*infer.Network{n})
+}
+
+// OpenUnlabelled is like [Opener.OpenData] for several networks, and leaves out the labels.
+func OpenUnlabelled(a *Opener, d DataOptions, path string, networks []*infer.Network) (dataset.Dataset, error) {
+	opts, err := ReadAs(d, "", networks[0])
+	if err != nil {
+		return nil, err
+	}
+	return a.openCached(path, d, unlabelled(opts), networks)
 }
 
 // openCached opens examples. The networks learn the names in them, so those in later data are compared.
@@ -79,9 +90,7 @@ func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Netwo
 	}
 	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
-		err = BadInput(fmt.Errorf("%s: has no labels", path),
-			"an .npz file has them as an array named labels, a table or a list in a column label, or in the one of "+
-				setting.LabelColumn.String()+"; for other files: "+setting.Labels.With("FILE"))
+		err = noLabels(path)
 	}
 	if err == nil {
 		err = anyKnown(path, d)
@@ -130,7 +139,28 @@ func labelsFit(path string, d dataset.Dataset, n *infer.Network) error {
 			return BadInput(fmt.Errorf("%s: %w", path, wrong), wrong.Hints()...)
 		}
 	}
-	return BadInput(infer.CheckLabels(t, d.Labels(), d.Name))
+	err = infer.CheckLabels(t, d.Labels(), d.Name)
+	if err != nil && t.About().Classes > 1 && task.FromOne(d.Labels(), t.About().Classes) {
+		return fromOne(path, t.About().Classes)
+	}
+	return BadInput(err)
+}
+
+// noLabels returns the error for data that must have labels.
+func noLabels(path string) error {
+	hint := "an .npz file has them as an array named labels, a table or a list in a column label, or in the one of " +
+		setting.LabelColumn.String() + "; for other files: " + setting.Labels.With("FILE")
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		hint = fmt.Sprintf("put the pictures of each class into a folder of its own, as in %s, or write a table with the columns path "+
+			"and label: %s", filepath.Join(path, "CLASS", "1.png"), setting.Labels.With("FILE.csv"))
+	}
+	return BadInput(fmt.Errorf("%s: has no labels", path), hint)
+}
+
+// fromOne returns the error for classes that are numbered from 1.
+func fromOne(path string, count int) error {
+	return BadInput(fmt.Errorf("%s: the labels are 1 to %d, want 0 to %d: classes are numbered from 0", path, count, count-1),
+		"subtract 1 from each label: data[\"labels\"] - 1 in NumPy")
 }
 
 // Shortened returns the first of several inputs, and the number of the others.

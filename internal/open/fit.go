@@ -38,6 +38,7 @@ type FitOptions struct {
 	Mean        string   // the file of the mean, or KEY=FILE, or ""
 	Averages    Averages // what happens to averages among the checkpoints; "" asks
 	Folded      bool     // batch norm may be folded
+	NoGraph     bool     // only the average of the weights is wanted: see [WeightsMean]
 	Spread      string   // the flag that says how deviations are taken, or ""
 	Source      SourceOptions
 	Network     NetworkOptions
@@ -91,6 +92,9 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 		return nil, err
 	}
 	set, graph, err := s.matchIterates(of.named)
+	if err == nil {
+		err = a.Takes(ctx, s.Computes, set.Models[len(set.Models)-1])
+	}
 	if err == nil {
 		err = s.parity(ctx, of, set)
 	}
@@ -273,6 +277,9 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 			return card, err
 		}
 	}
+	if err := s.nearbyPreprocessing(&card, g); err != nil {
+		return card, err
+	}
 	if info, err := os.Stat(s.options.Card.ClassNames); err == nil && info.IsDir() {
 		if doubt := names.Ordered(card.ClassNames); doubt != "" {
 			s.warn([]string{doubt + names.InOrder()})
@@ -330,6 +337,29 @@ func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph, metadata map[str
 		card.Pad = pad
 		s.Logf("short lists of tokens are filled up with pad_token_id %d of %s, and masks with 0", token, from)
 	}
+}
+
+// nearbyPreprocessing gives the model card the preprocessing of pictures that lies near the checkpoints, if nothing else says it.
+func (s *FitInputs) nearbyPreprocessing(card *swag.Card, g *infer.Graph) error {
+	if s.previous != nil || card.Preprocess != nil || s.options.Card.Preprocess != "" || s.proof != "" || !g.TakesPictures() ||
+		g.Input.ElemType == onnxio.Uint8 {
+		return nil
+	}
+	p := s.near.Preprocess()
+	if p == nil {
+		return nil
+	}
+	if _, err := p.Resolve(g.Input.Shape[1:]); err != nil && !errors.Is(err, preprocess.ErrNoSize) {
+		s.Logf("preprocessing: that of %s is not the network's: %v", p.From, err)
+		return nil
+	}
+	var err error
+	if card.Preprocess, err = json.Marshal(p.Settings); err != nil {
+		return err
+	}
+	s.Logf("preprocessing: %q, of %s. Pictures and arrays of uint8 are prepared so, and arrays of floats reach the network unchanged (%s "+
+		"takes another)", p.Words(), p.From, setting.Preprocess)
+	return s.pixelUnits(card, g)
 }
 
 // classesNear returns the names of classes that files near checkpoints say, and where.

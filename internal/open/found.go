@@ -1,8 +1,10 @@
 package open
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/names"
+	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -110,7 +113,7 @@ func Find(g FindOptions) *Found {
 		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() && !proved(folders, m, network) {
-		f.preprocessing(g, network, folders, near)
+		f.preprocessing(g, network, near.Preprocess())
 	}
 	return f
 }
@@ -233,29 +236,71 @@ func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
 	if !errors.As(err, &open) {
 		return
 	}
-	if all := dataset.ReadClassNames(g.Test, g.Named); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
+	path := cmp.Or(g.Labels, g.Test)
+	if all := dataset.ReadClassNames(path, g.Named); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
 		name := map[bool]string{true: "binary", false: "classes"}[open.Count == 1]
-		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is %s", name, g.Test,
+		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is %s", name, path,
 			strings.Join(all, ", "), setting.ClassNames.With("FILE")), &f.Task, name)
 		return
 	}
-	labels, err := dataset.ReadTargets(g.Test, g.Named)
-	if err != nil {
-		f.Unreadable = WrongData(dataset.CheckReadable(g.Test), g.Test)
-	}
-	if err != nil || labels.None() {
+	labels, err := dataset.ReadTargets(path, g.Named)
+	switch {
+	case err != nil:
+		f.Unreadable = cmp.Or(WrongData(dataset.CheckReadable(path), path), g.unlabelled(network))
+		return
+	case labels.None():
+		f.Unreadable = g.unlabelled(network)
+		return
+	case task.FromOne(labels, open.Count):
+		f.Unreadable = fromOne(path, open.Count)
 		return
 	}
 	if name, head, ok := task.FromLabels(open.OutputSpec, labels); ok {
-		f.found(fmt.Sprintf("the task %s: the labels of %s", name, g.Test), &f.Task, name)
+		f.found(fmt.Sprintf("the task %s: the labels of %s", name, path), &f.Task, name)
 		if head != "" && !g.Targets {
 			f.Head = head
 		}
 	}
 }
 
-// preprocessing finds the preprocessing of pictures in a configuration, or in what the network saw in training.
-func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string, near *programs.Run) {
+// unlabelled returns the error for test data without labels, or nil. Without labels no task can be compared, so this comes before the
+// question about the task.
+func (g FindOptions) unlabelled(network *infer.Graph) error {
+	opts := dataset.Options{
+		Shape:    network.Input.Shape[1:],
+		Fields:   network.Fields(),
+		Uint8:    network.Input.ElemType == onnxio.Uint8,
+		Target:   target.Numbers,
+		Labels:   g.Labels,
+		LabelsAs: g.LabelsAs,
+		Named:    g.Named,
+		Columns:  g.Columns,
+	}
+	d, err := dataset.Open([]string{g.Test}, opts)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return WrongData(err, g.Test)
+	case err == nil && d.Labels().None():
+		return noLabels(g.Test)
+	}
+	return nil
+}
+
+// HasCheckpoints reports whether a path is a checkpoint, or a folder with some and without pictures.
+func HasCheckpoints(path string) bool {
+	f, err := programs.List(path, nil)
+	if err != nil { // no folder
+		return kind.Detect(path) == kind.Checkpoint
+	}
+	pictures := slices.ContainsFunc(f.Others, func(path string) bool {
+		return slices.Contains(picture.Extensions(), strings.ToLower(filepath.Ext(path)))
+	})
+	return len(f.States)+len(f.Graphs) > 0 && !pictures
+}
+
+// preprocessing finds the normalisation of pictures in what the network saw in training. near is what fit finds, or nil: it stands if
+// nothing contradicts it.
+func (f *Found) preprocessing(g FindOptions, network *infer.Graph, near *programs.Preprocessing) {
 	opts := dataset.Options{
 		Shape:      network.Input.Shape[1:],
 		Fields:     network.Fields(),
@@ -265,26 +310,25 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 	if d, err := dataset.Open([]string{g.Test}, opts); opts.Uint8 || err == nil && dataset.AsSeen(d) {
 		return // nothing is preprocessed
 	}
-	for _, name := range []string{"preprocessor_config.json", "config.json"} {
-		for _, path := range []string{programs.First(folders, name), near.Find(name)} {
-			if _, err := preprocess.ReadFile(path); path != "" && err == nil {
-				f.found("the preprocessing: "+path, &f.Preprocess, path)
-				return
-			}
-		}
-	}
-	if words, from := near.Preprocess(); words != "" {
-		if _, err := (preprocess.Settings{}).With(words); err == nil {
-			f.found(fmt.Sprintf("the preprocessing %q: %s of %s", words, from, near.Program.Name), &f.Preprocess, words)
-			return
-		}
-	}
 	opts.Arrays = dataset.Auto
 	d, err := dataset.Open([]string{g.Training}, opts)
 	if err != nil || !dataset.AsSeen(d) {
 		return
 	}
-	if words := normalization(d, network); words != "" {
+	words := normalization(d, network)
+	if near != nil {
+		if words == "" {
+			return
+		}
+		seen, err := near.With(words)
+		if err != nil || near.SameNormalization(seen) {
+			return
+		}
+		f.found(fmt.Sprintf("the normalisation %q, and not that of %s: the values in %s are 8-bit pixels that were normalised so", words,
+			near.From, g.Training), &f.Preprocess, near.Spec+" "+words)
+		return
+	}
+	if words != "" {
 		f.found(fmt.Sprintf("the normalisation %q: the values in %s are 8-bit pixels that were normalised so", words, g.Training),
 			&f.Preprocess, words)
 	}

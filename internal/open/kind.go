@@ -29,7 +29,7 @@ func (e *KindError) Unwrap() error { return e.Err }
 func (e *KindError) Found() (is kind.Kind, differs bool) {
 	is = kind.Detect(e.Path)
 	switch {
-	case is == e.Want, e.Want == kind.Checkpoint && is == kind.Model,
+	case is == e.Want, e.Want == kind.Checkpoint && (is == kind.Model || is == kind.Average),
 		is == kind.Data && (e.Want == kind.Predictions || e.Want == kind.Settings):
 		return is, false
 	}

@@ -105,6 +105,7 @@ type StudyOptions struct {
 	Iterates    []string // other checkpoints, each NAME=FILES
 	Checkpoints []string // the folders where the posteriors' checkpoints are now
 	Members     int
+	Antithetic  bool // members are drawn in pairs
 	Scale       float64
 	GivenScale  bool   // the user gave Scale
 	Tune        string // the file of tuned settings, or ""

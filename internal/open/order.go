@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/progress"
@@ -86,7 +87,7 @@ func find(args []string, graph string) (r *run, err error) {
 func (r *run) search(dir, graph string) error {
 	folder, err := programs.List(dir, nil)
 	if err != nil {
-		return BadInput(err)
+		return BadInput(file.Error(dir, err))
 	}
 	defer folder.Close()
 	chosen, err := folder.Choose(fits(append(folder.Graphs, graph)))
@@ -172,7 +173,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	named := progress.Sort(given)
 	asGiven := slices.Equal(given, named.Paths)
 	of := &Ordered{Paths: named.Paths, Source: o.Source, opened: r.opened, moments: map[string]string{}}
-	if o.Source.Template == "" && o.Extend == "" {
+	if o.Source.Template == "" && o.Extend == "" && !o.NoGraph {
 		if of.Source.Template = r.template(o.Source, r.graphs); of.Source.Template != "" {
 			a.Logf("the checkpoints are read against the exported graph %s (%s)", of.Source.Template, setting.Template)
 		}
@@ -182,7 +183,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, by := of.byProgress(of.Source.Template != "" || o.Extend != ""); by != "" {
+	} else if stored, by := of.byProgress(of.Source.Template != "" || o.Extend != "" || o.NoGraph); by != "" {
 		if !slices.Equal(stored, of.Paths) {
 			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names "+
 				"(%s takes them as given)", by, setting.Order.With("given"))
@@ -194,7 +195,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	if of.Others = inTheirFolders(Graph(of.Source.Template), of.Paths); of.Source.Template != "" {
 		of.Others = append(of.Others, r.others...)
 	}
-	if err := of.chooseKey(a, o.Extend != ""); err != nil {
+	if err := of.chooseKey(a, o.Extend != "", o.NoGraph); err != nil {
 		of.Close()
 		return nil, err
 	}
@@ -213,7 +214,7 @@ func (o *Ordered) nearby(args []string) *programs.Run {
 			top = arg
 		}
 	}
-	return programs.Near(o.Paths, top, o.open(o.last()))
+	return programs.Near(o.Paths, top, Graph(o.Source.Template), o.open(o.last()))
 }
 
 // last returns the path of the last checkpoint, or "".
@@ -225,8 +226,8 @@ func (o *Ordered) last() string {
 }
 
 // chooseKey finds the key of the weights that SGD moved, if the checkpoints hold several networks and the user named none.
-func (of *Ordered) chooseKey(a *Opener, extends bool) error {
-	if of.Source.StateDict.Set || of.Source.Template == "" || extends {
+func (of *Ordered) chooseKey(a *Opener, extends, noGraph bool) error {
+	if of.Source.StateDict.Set || of.Source.Template == "" && !noGraph || extends {
 		return nil
 	}
 	keys, iterate := of.keys()

@@ -35,7 +35,12 @@ type Study struct {
 // OpenStudy opens the posteriors and everything else except the data to predict. withMethods says that the methods of
 // baselines run, not SWAG alone. The caller closes the inputs.
 func (a *Opener) OpenStudy(ctx context.Context, o StudyOptions, posteriors []string, withMethods bool) (*Study, error) {
-	l := &Study{Inputs: baseline.Inputs{Seed: o.BatchNorm.Seed, Scale: o.Scale, Members: o.Members}, BatchNorm: &BatchNorm{}, options: o}
+	l := &Study{BatchNorm: &BatchNorm{}, options: o, Inputs: baseline.Inputs{
+		Seed:       o.BatchNorm.Seed,
+		Scale:      o.Scale,
+		Members:    o.Members,
+		Antithetic: o.Antithetic,
+	}}
 	if err := a.open(ctx, l, posteriors, withMethods); err != nil {
 		l.Close()
 		return nil, err
@@ -302,6 +307,4 @@ func (l *Study) Provenance(runtime string, predicted ...study.Used) []report.Fac
 }
 
 // Draws says how the members of SWAG are drawn.
-func (l *Study) Draws() swag.SampleOptions {
-	return swag.SampleOptions{Seed: l.Seed, Scale: l.Scale, Covariance: swag.LowRankPlusDiagonal}
-}
+func (l *Study) Draws() swag.SampleOptions { return l.Inputs.Draws(swag.LowRankPlusDiagonal, l.Scale) }

@@ -157,7 +157,7 @@ func cuda() *kind {
 		explicit: true,
 		device:   true,
 		untested: "swagwrap was tested on two GPUs, an H200 and an H100, so each run is compared with the CPU",
-		libraries: packaged{"ONNX Runtime " + Version + " with CUDA, 247 MB,", "onnxruntime-cuda-" + Version, func() []source {
+		libraries: packaged{"ONNX Runtime " + DeviceVersion + " with CUDA, 247 MB,", "onnxruntime-cuda-" + DeviceVersion, func() []source {
 			return cudaPins[platform()]
 		}},
 		devices: nvidiaGPUs,
@@ -252,7 +252,7 @@ func (e *LibraryError) hintCUDA() string {
 		return "leave " + setting.Provider.String() + " out: CUDA is offered for linux/amd64"
 	}
 	return fmt.Sprintf("%s fetches ONNX Runtime %s with CUDA with pip, 247 MB; NVIDIA's libraries come from PyTorch, CUDA 13 or pip",
-		e.setup(), Version)
+		e.setup(), DeviceVersion)
 }
 
 // appendCUDA makes CUDA compute the nodes of a session that it supports. TensorFloat-32 is off unless it is asked for, since

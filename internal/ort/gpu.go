@@ -68,7 +68,7 @@ func webGPU() *kind {
 		turns:    true,
 		misread:  true,
 		untested: "swagwrap was tested on a software device only, so each run is compared with the CPU",
-		libraries: packaged{"ONNX Runtime " + Version + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + Version, func() []source {
+		libraries: packaged{"ONNX Runtime " + DeviceVersion + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + DeviceVersion, func() []source {
 			return gpuPins()[platform()]
 		}},
 		software: onlySoftware,
@@ -167,5 +167,5 @@ func (e *LibraryError) hintGPU() string {
 	case !pinned:
 		return "leave " + setting.Provider.String() + " out: WebGPU is offered for linux/amd64 and darwin/arm64"
 	}
-	return fmt.Sprintf("%s fetches ONNX Runtime %s with WebGPU with npm; or %s", e.setup(), Version, e.otherLibrary())
+	return fmt.Sprintf("%s fetches ONNX Runtime %s with WebGPU with npm; or %s", e.setup(), DeviceVersion, e.otherLibrary())
 }

@@ -59,7 +59,7 @@ func (b bundle) install(ctx context.Context, dir string, m Manager, progress fun
 	var failed []string
 	var errs error
 	for _, s := range b.sources {
-		what := fmt.Sprintf("fetching %s with %s", b.title, s.manager)
+		what := fmt.Sprintf("fetching %s with %s (%s)", b.title, s.manager, s.release)
 		if s.manager == ownArchive {
 			what = fmt.Sprintf("taking %s from %s", b.title, s.release)
 		}

@@ -53,7 +53,7 @@ func (e *LibraryError) Hint() string {
 		return hint(e)
 	}
 	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
-	fetch := fmt.Sprintf("%s fetches ONNX Runtime %s with npm or pip; or ", e.setup(), Version)
+	fetch := fmt.Sprintf("%s fetches ONNX Runtime with pip (%s) or npm (%s); or ", e.setup(), Version, DeviceVersion)
 	switch _, pinned := pins[platform()]; {
 	case e.Path != "" && e.Path == python && python != named:
 		return fmt.Sprintf("`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with "+

@@ -9,8 +9,11 @@ import (
 )
 
 const (
-	// Version is the release of ONNX Runtime that Install fetches for CPU. All figures of swagwrap were measured with it.
-	Version = "1.30.0"
+	// Version is the release of ONNX Runtime that Install fetches for CPU, with pip. It gives the bits of DeviceVersion, with which
+	// most figures of swagwrap were measured.
+	Version = "1.32.0"
+	// DeviceVersion is the release of the builds for GPUs and browsers, and of the one for CPU that npm has: npm's last.
+	DeviceVersion = "1.30.0"
 	// MinVersion is the oldest release that Open accepts. Earlier ones have heap overflows that a hostile model can
 	// exploit.
 	MinVersion = "1.28.3"
@@ -39,7 +42,7 @@ type source struct {
 const ownArchive = "archive"
 
 // A bundle is the libraries of one runtime in the user's cache. The ONNX Runtime project builds the packages of all
-// sources from the same code, with different options. Each source has the same libraries in the same order.
+// sources, which may be of different releases. Each source has the same libraries in the same order.
 type bundle struct {
 	provider string // provider of the runtime; "" is CPU
 	title    string
@@ -80,21 +83,21 @@ func (b bundle) main(dir string) string { return b.path(dir, len(b.sources[0].li
 // pins lists the known libraries by GOOS/GOARCH. pip's download is one fifth of npm's.
 var pins = map[string][]source{
 	"linux/amd64": {
-		{"pip", "onnxruntime==" + Version, "manylinux_2_28_x86_64", []library{{"onnxruntime/capi/libonnxruntime.so.1.30.0", 28985152,
-			"c902c70b3003c0e99fada202f37478c515ae9bba7944c2b2abd0017bae0c82ed"}}},
-		{"npm", "onnxruntime-node@" + Version, "", []library{{"package/bin/napi-v6/linux/x64/libonnxruntime.so.1", 45828512,
+		{"pip", "onnxruntime==" + Version, "manylinux_2_28_x86_64", []library{{"onnxruntime/capi/libonnxruntime.so.1.32.0", 34824680,
+			"6c1585d1bbf45b0712ea4a21b705c5fcb4ba04ff2e30f1fbf81a49faf658638f"}}},
+		{"npm", "onnxruntime-node@" + DeviceVersion, "", []library{{"package/bin/napi-v6/linux/x64/libonnxruntime.so.1", 45828512,
 			"ffb75a925ba05e47b235bb66e3e3911714a80b328a9c9425539feb204aa32a23"}}},
 	},
 	"linux/arm64": {
-		{"pip", "onnxruntime==" + Version, "manylinux_2_28_aarch64", []library{{"onnxruntime/capi/libonnxruntime.so.1.30.0", 25135496,
-			"8a218e1e446880131115c368ec7005969a5022af9a15a26173de648fef0b7789"}}},
-		{"npm", "onnxruntime-node@" + Version, "", []library{{"package/bin/napi-v6/linux/arm64/libonnxruntime.so.1", 25135496,
+		{"pip", "onnxruntime==" + Version, "manylinux_2_28_aarch64", []library{{"onnxruntime/capi/libonnxruntime.so.1.32.0", 27165936,
+			"49852228a93995158b2a813d4df487d47a1b76b0eaa894507ef49e91b6d7954a"}}},
+		{"npm", "onnxruntime-node@" + DeviceVersion, "", []library{{"package/bin/napi-v6/linux/arm64/libonnxruntime.so.1", 25135496,
 			"1f549d46250b005580b597f4164984aaf75b3bcb9f3aeb07c7f8a8fe60b23c76"}}},
 	},
 	"darwin/arm64": {
-		{"pip", "onnxruntime==" + Version, "macosx_14_0_arm64", []library{{"onnxruntime/capi/libonnxruntime.1.30.0.dylib", 33209560,
-			"b46713ea6a25a5227541c21001f6422c1ccdeaecc369aa026a61b752520325c3"}}},
-		{"npm", "onnxruntime-node@" + Version, "", []library{{"package/bin/napi-v6/darwin/arm64/libonnxruntime.1.dylib", 44589928,
+		{"pip", "onnxruntime==" + Version, "macosx_14_0_arm64", []library{{"onnxruntime/capi/libonnxruntime.1.32.0.dylib", 35272344,
+			"fa585fabbea65b823b9a8f7e27d46aee3989d1be7e36b528203d3a1fd613aae7"}}},
+		{"npm", "onnxruntime-node@" + DeviceVersion, "", []library{{"package/bin/napi-v6/darwin/arm64/libonnxruntime.1.dylib", 44589928,
 			"685d2be5dba1309c89d3a5324b7fd06a5c42f1a61bfea32d14c4cc28d072121d"}}},
 	},
 }
@@ -125,7 +128,7 @@ const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // cudaPins lists the libraries with CUDA 13. NVIDIA's own libraries are not among them.
 var cudaPins = map[string][]source{
-	"linux/amd64": {{"pip", "onnxruntime-gpu==" + Version, "manylinux_2_28_x86_64", []library{
+	"linux/amd64": {{"pip", "onnxruntime-gpu==" + DeviceVersion, "manylinux_2_28_x86_64", []library{
 		{"onnxruntime/capi/libonnxruntime_providers_shared.so", 14632, "086ec1d5388f64153d9c63470d126693db9a182c8ce236d3a1119068471b8a0d"},
 		{"onnxruntime/capi/libonnxruntime_providers_cuda.so", 272049904,
 			"35da2e7ed0dd0d1aec5cdb16ce11a51d06c0c48cf62d1b1c9332946a4fae14fc"},

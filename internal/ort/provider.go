@@ -83,7 +83,7 @@ func init() {
 // processor is ONNX Runtime's own provider.
 func processor() *kind {
 	return &kind{name: CPU, own: "CPUExecutionProvider", oldest: MinVersion,
-		libraries: packaged{"ONNX Runtime " + Version, "onnxruntime-" + Version, func() []source { return pins[platform()] }}}
+		libraries: packaged{"ONNX Runtime", "onnxruntime-" + Version, func() []source { return pins[platform()] }}}
 }
 
 // kind returns the kind of the provider. A name that is no provider's has a kind with the processor's libraries.

@@ -17,7 +17,7 @@ const (
 	// WebEnv is the environment variable that names its archive, as npm packs it, where there is no network.
 	WebEnv = "SWAGWRAP_ORT_WEB"
 
-	webRelease = "onnxruntime-web@" + Version
+	webRelease = "onnxruntime-web@" + DeviceVersion
 )
 
 // The files of a page: the module, and what it runs.
@@ -31,7 +31,7 @@ func web() *kind {
 	return &kind{name: Web, explicit: true, hint: func(e *LibraryError) string {
 		return fmt.Sprintf("%s fetches it with npm; or %s names the archive that `npm pack %s` makes on another machine, for that command",
 			e.setup(), WebEnv, webRelease)
-	}, libraries: packaged{"ONNX Runtime " + Version + " for browsers, 33 MB,", "onnxruntime-web-" + Version, webSources}}
+	}, libraries: packaged{"ONNX Runtime " + DeviceVersion + " for browsers, 33 MB,", "onnxruntime-web-" + DeviceVersion, webSources}}
 }
 
 // webSources has the published package, or the archive that the user names.

@@ -27,3 +27,11 @@ func (e *LibraryError) otherLibrary() string {
 
 // onCPU names the provider that runs every network.
 func onCPU() string { return setting.Provider.With(CPU) }
+
+// Newer says how a later release is fetched, if there is one, after another hint.
+func (r *Runtime) Newer() string {
+	if atLeast(r.version, Version) {
+		return ""
+	}
+	return fmt.Sprintf(". Or take a later ONNX Runtime: %s fetches %s", setting.Quoted(setting.Setup.String()), Version)
+}

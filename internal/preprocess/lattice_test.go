@@ -44,3 +44,47 @@ func TestNormalized(t *testing.T) {
 }
 
 func abs(v float64) float64 { return max(v, -v) }
+
+// Pictures without the darkest or the brightest level leave the mean open by some levels. The one with few digits is found, a wrong one is
+// rare, and pictures of every second level, which look like others, give nothing.
+func TestNormalizedWithoutEnds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	pixels := func(mean, std float32, low, high, step int) (out []float32) {
+		for k := low; k <= high; k += step {
+			out = append(out, (float32(k)/levels-mean)/std)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		mean, std float64
+		low, high int
+	}{
+		{0.3, 0.35, 0, 254},
+		{0.485, 0.229, 0, 250},
+		{0.4914, 0.2023, 1, 255},
+		{0.5, 0.5, 16, 235},
+		{0.13, 0.31, 20, 230},
+	} {
+		mean, std, ok := Normalized(pixels(float32(c.mean), float32(c.std), c.low, c.high, 1))
+		if !ok || mean != c.mean || std != c.std {
+			t.Errorf("%v: got %v, %v, %v", c, mean, std, ok)
+		}
+	}
+	if mean, std, ok := Normalized(pixels(0.5, 0.5, 0, 254, 2)); ok {
+		t.Errorf("every second level: got %v, %v", mean, std)
+	}
+	if mean, std, ok := Normalized(pixels(0.13, 0.31, 40, 200, 1)); ok { // 51 levels are 0.2: 0.33 fits as well
+		t.Errorf("half of the scale: got %v, %v", mean, std)
+	}
+	wrong, all := 0, 400
+	for range all { // means of seven digits, of which none may be found
+		mean, std := float32(0.3+0.3*rng.Float64()), float32(0.2+0.01*float64(rng.IntN(20)))
+		low, high := rng.IntN(50), 205+rng.IntN(50)
+		if m, _, ok := Normalized(pixels(mean, std, low, high, 1)); ok && abs(m-float64(mean)) > 2e-6 {
+			wrong++
+		}
+	}
+	if wrong > all/20 {
+		t.Errorf("%d of %d wrong", wrong, all)
+	}
+}

@@ -44,6 +44,9 @@ type Settings struct {
 	// Orientation says whether image files are turned as their tag of orientation says. Empty means that nobody chose: then
 	// it is that of Pillow.
 	Orientation picture.Orientation `json:"orientation,omitempty"`
+	// Arrays is "seen" if nothing shows that arrays of floats are pixels: the settings lay beside the checkpoints, and nobody gave
+	// them. Then they are those of pictures and of uint8. Empty means that the values decide.
+	Arrays string `json:"arrays,omitempty"`
 	// ReduceLabels says that masks count classes from 1, and that 0 is no class: see [target.Positions]. It does not change
 	// pictures.
 	ReduceLabels bool `json:"reduce_labels,omitempty"`

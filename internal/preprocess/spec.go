@@ -55,6 +55,7 @@ var setters = map[string]func(s *Settings, value string) error{
 		s.Orientation, err = picture.ParseOrientation(strings.ToLower(v))
 		return err
 	},
+	"arrays":        func(s *Settings, v string) error { s.Arrays = v; return word.Check(v, Unchanged) },
 	"reduce-labels": func(s *Settings, v string) (err error) { s.ReduceLabels, err = boolean(v); return err },
 	"floor-crop":    func(s *Settings, v string) (err error) { s.Image.CropRoundsDown, err = boolean(v); return err },
 	"tensor":        func(s *Settings, v string) (err error) { s.Image.Tensor, err = boolean(v); return err },
@@ -63,12 +64,15 @@ var setters = map[string]func(s *Settings, value string) error{
 
 // keys are the keys of setters, in the order of messages.
 var keys = []string{"mean", "std", "input-size", "resize-size", "crop-pct", "crop-mode", "interpolation", "channels", "layout",
-	"orientation", "reduce-labels", "scale", "floor-crop", "tensor"}
+	"orientation", "reduce-labels", "arrays", "scale", "floor-crop", "tensor"}
 
 func boolean(v string) (bool, error) { return v == "true", word.Check(v, "true", "false") }
 
 // None is the name of the preset that changes nothing but the scale.
 const None = "none"
+
+// Unchanged is the word of [Settings].Arrays.
+const Unchanged = "seen"
 
 // Words returns the specification that [Settings.With] reads as these settings. Sizes of the network are left out.
 func (s Settings) Words() string {
@@ -105,6 +109,9 @@ func (s Settings) Words() string {
 	}
 	if s.Orientation != "" {
 		add("orientation", s.Orientation)
+	}
+	if s.Arrays != "" {
+		add("arrays", s.Arrays)
 	}
 	if s.ReduceLabels {
 		add("reduce-labels", true)
@@ -155,6 +162,9 @@ func (s Settings) With(spec string) (Settings, error) {
 		if resizes && mode == CropNone && !chosen {
 			s.Image.CropMode = Center
 		}
+	}
+	if units && !strings.Contains(spec, "arrays=") {
+		s.Arrays = ""
 	}
 	if units && !scaled && s.Scale == 1 {
 		s.Scale = 0 // the earlier mean was for pixels from 0 to 255; InUnits decides on the new one

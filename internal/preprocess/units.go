@@ -96,6 +96,26 @@ func (s Settings) Unit() (mean, std []float64) {
 	return divided(s.Mean, s.top()), divided(s.Std, s.top())
 }
 
+// SameNormalization reports whether pixels from 0 to 1 become the same values, up to rounding of the numbers in a file.
+func (s Settings) SameNormalization(o Settings) bool {
+	const rounding = 1e-3
+	near := func(a, b []float64) bool {
+		for i := range max(len(a), len(b)) {
+			if math.Abs(a[min(i, len(a)-1)]-b[min(i, len(b)-1)]) > rounding {
+				return false
+			}
+		}
+		return true
+	}
+	of := func(s Settings) (mean, std []float64) {
+		mean, std = s.Unit()
+		return s.perChannel(mean, 0), s.perChannel(std, 1)
+	}
+	mean, std := of(s)
+	oMean, oStd := of(o)
+	return near(mean, oMean) && near(std, oStd)
+}
+
 func divided(values []float64, by float64) []float64 {
 	if by == 1 || values == nil {
 		return values

@@ -2,12 +2,16 @@ package programs
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
@@ -46,27 +50,40 @@ type Run struct {
 	Program *Program // or nil
 	last    *statefile.File
 	dirs    []string // the nearest first
+	above   []string // the folder above these, for the files of a program whose checkpoints show it
 }
 
-// Near returns what lies near checkpoints, up to one folder above top. last is the last checkpoint, or nil for a model.
-func Near(paths []string, top string, last *statefile.File) *Run {
+// Near returns what lies near checkpoints, up to the folder top. last is the last checkpoint, or nil for a model. graph is the exported
+// graph, or "": its folder counts, too.
+func Near(paths []string, top, graph string, last *statefile.File) *Run {
 	r := &Run{last: last}
 	if len(paths) == 0 {
 		return r
 	}
-	path := filepath.Clean(paths[len(paths)-1])
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	path, top := filepath.Clean(paths[len(paths)-1]), filepath.Clean(top)
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		path = filepath.Dir(path)
+	}
+	r.dirs = []string{path}
+	for range maxLevels + 1 {
+		if within, err := filepath.Rel(top, path); err != nil || within == "." || strings.HasPrefix(within, "..") {
+			break
+		}
+		path = filepath.Dir(path)
 		r.dirs = append(r.dirs, path)
 	}
-	for d := filepath.Dir(path); ; d = filepath.Dir(d) {
-		r.dirs = append(r.dirs, d)
-		within, err := filepath.Rel(filepath.Clean(top), d)
-		if err != nil || strings.HasPrefix(within, "..") || len(r.dirs) > maxLevels+2 || d == filepath.Dir(d) {
-			break
+	above := filepath.Dir(path)
+	if dir := filepath.Dir(graph); graph != "" && !slices.Contains(r.dirs, dir) {
+		r.dirs = append(r.dirs, dir)
+	}
+	for _, p := range programs {
+		if r.shows(p) {
+			r.Program, r.above = p, []string{above}
+			return r
 		}
 	}
 	for _, p := range programs {
-		if r.is(p) {
+		if len(p.Files) > 0 && !slices.ContainsFunc(p.Files, func(name string) bool { return r.find(name) == "" }) {
 			r.Program = p
 			break
 		}
@@ -74,12 +91,9 @@ func Near(paths []string, top string, last *statefile.File) *Run {
 	return r
 }
 
-// is reports whether a program left the run.
-func (r *Run) is(p *Program) bool {
-	if r.last != nil && len(p.Keys) > 0 && !slices.ContainsFunc(p.Keys, func(key string) bool { return !r.has(key) }) {
-		return true
-	}
-	return len(p.Files) > 0 && !slices.ContainsFunc(p.Files, func(name string) bool { return r.find(name) == "" })
+// shows reports whether the last checkpoint shows a program.
+func (r *Run) shows(p *Program) bool {
+	return r.last != nil && len(p.Keys) > 0 && !slices.ContainsFunc(p.Keys, func(key string) bool { return !r.has(key) })
 }
 
 // has reports whether a key is in the last checkpoint.
@@ -93,7 +107,7 @@ func (r *Run) has(key string) bool {
 
 // find returns the nearest file that a pattern matches, or "".
 func (r *Run) find(pattern string) string {
-	for _, dir := range r.dirs {
+	for _, dir := range slices.Concat(r.dirs, r.above) {
 		found, _ := filepath.Glob(filepath.Join(escaped(dir), pattern)) // the pattern is valid
 		for _, path := range found {
 			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -139,8 +153,34 @@ func (r *Run) settings(f func(v map[string]any, from string) bool) {
 	}
 }
 
-// Preprocess returns the words of preprocessing that the program's settings say, and the file.
-func (r *Run) Preprocess() (words, from string) {
+// A Preprocessing is what lies near checkpoints. Nothing shows that examples were prepared so: see [preprocess.Settings].Arrays.
+type Preprocessing struct {
+	preprocess.Settings
+	Spec string // for [preprocess.Settings.With]
+	From string // the file, and the program
+}
+
+// Preprocess returns a configuration of Hugging Face or timm, or else what the program's settings say. It returns nil if there is none.
+func (r *Run) Preprocess() *Preprocessing {
+	for _, name := range []string{"preprocessor_config.json", "processor_config.json", "config.json"} {
+		if path := r.Find(name); path != "" {
+			if s, err := preprocess.ReadFile(path); err == nil {
+				s.Arrays = preprocess.Unchanged
+				return &Preprocessing{s, path, path}
+			}
+		}
+	}
+	words, file := r.words()
+	s, err := preprocess.Settings{}.With(words)
+	if words == "" || err != nil {
+		return nil
+	}
+	s.Arrays = preprocess.Unchanged
+	return &Preprocessing{s, words, file + " of " + r.Program.Name}
+}
+
+// words returns the words of preprocessing that the program's settings say, and the file.
+func (r *Run) words() (words, from string) {
 	r.settings(func(v map[string]any, file string) bool {
 		if r.Program.Preprocess != nil {
 			words, from = r.Program.Preprocess(v), file
@@ -215,11 +255,45 @@ func (r *Run) Measured() string {
 			v = readList(path)
 		}
 		if found := f.in(v); len(found) > 0 {
-			return fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
+			said := fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
 				strings.Join(found, ", "))
+			if words := expected(found); words != "" {
+				said += fmt.Sprintf(". If the test data is the same, %s holds the last checkpoint against it, and says what differs",
+					setting.Expect.With(fmt.Sprintf("%q", words)))
+			}
+			return said
 		}
 	}
 	return ""
+}
+
+// accuracy matches names of the share of right predictions.
+var accuracy = regexp.MustCompile(`top_?1$|acc(uracy)?$`)
+
+// expected returns the words of --expect for figures NAME VALUE: one loss and one accuracy at most. Other figures have other formulas.
+func expected(figures []string) string {
+	words := map[string]string{}
+	for _, f := range figures {
+		name, value, _ := strings.Cut(strings.ToLower(f), " ")
+		v, err := strconv.ParseFloat(value, 64)
+		switch {
+		case err != nil, math.IsNaN(v), math.IsInf(v, 0):
+		case strings.HasSuffix(name, "loss"):
+			words["loss"] += " loss=" + value
+		case !accuracy.MatchString(name) || v < 0 || v > 100:
+		case v > 1:
+			words["accuracy"] += " accuracy=" + value + "%"
+		default:
+			words["accuracy"] += " accuracy=" + value
+		}
+	}
+	out := ""
+	for _, key := range []string{"accuracy", "loss"} {
+		if strings.Count(words[key], "=") == 1 { // of several nothing tells which one
+			out += words[key]
+		}
+	}
+	return strings.TrimSpace(out)
 }
 
 // in returns the figures of a file, NAME VALUE each.

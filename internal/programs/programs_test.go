@@ -180,6 +180,7 @@ func TestNear(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		state                                  string // a file of package statefile
+		top                                    string // the run's folder, from that of the checkpoint
 		beside                                 map[string]string
 		program, preprocess, classes, measured string
 		pad                                    int64
@@ -196,6 +197,7 @@ func TestNear(t *testing.T) {
 		},
 		"ultralytics": {
 			state: "zip.pt",
+			top:   "..",
 			beside: map[string]string{
 				"../args.yaml":   "task: classify\nmode: train\nimgsz: 64\nmodel: !!python/object:os.system x\nlist: &a [1]\n",
 				"../results.csv": "epoch,time,train/loss,metrics/accuracy_top1,val/loss\n1,2,3,0.5,0.9\n2,2,3,0.75,0.8\n",
@@ -232,6 +234,18 @@ func TestNear(t *testing.T) {
 			program: "Lightning",
 			classes: "cat dog",
 		},
+		"Lightning, files one folder above the checkpoints, and others' there": {
+			state:   "lightning.ckpt",
+			beside:  map[string]string{"../hparams.yaml": "classes:\n- cat\n- dog\n", "../config.json": `{"pad_token_id": 7}`},
+			program: "Lightning",
+			classes: "cat dog",
+		},
+		"files one folder above the run": {state: "zip.pt", beside: map[string]string{
+			"../config.json":              `{"pad_token_id": 50}`,
+			"../preprocessor_config.json": `{"do_normalize": true, "image_mean": [0.5], "image_std": [0.5]}`,
+			"../args.yaml":                "img_size: 32\nmean: [0.5]\nstd: [0.5]\n",
+			"../summary.csv":              "eval_loss\n0.5\n",
+		}},
 		"none": {state: "zip.pt", beside: map[string]string{"args.yaml": "a: 1\n"}},
 	} {
 		dir := filepath.Join(t.TempDir(), "run")
@@ -256,17 +270,31 @@ func TestNear(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		defer last.Close()
-		r := Near([]string{path}, dir, last)
+		r := Near([]string{path}, filepath.Join(dir, c.top), "", last)
 		program := ""
 		if r.Program != nil {
 			program = r.Program.Name
 		}
-		words, _ := r.Preprocess()
+		words := ""
+		if p := r.Preprocess(); p != nil {
+			words = p.Spec
+		}
 		classes, _ := r.Classes(nil)
 		pad, _, _ := r.Pad()
 		if program != c.program || words != c.preprocess || strings.Join(classes, " ") != c.classes || pad != c.pad ||
-			!strings.HasSuffix(r.Measured(), c.measured) || c.measured == "" && r.Measured() != "" {
+			c.measured != "" && !strings.Contains(r.Measured(), ": "+c.measured) || c.measured == "" && r.Measured() != "" {
 			t.Errorf("%s: %q, %q, %q, %d, %q", name, program, words, classes, pad, r.Measured())
+		}
+	}
+	for figures, want := range map[string]string{
+		"eval_loss 0.75, eval_top1 71.5, eval_top5 99":                      "accuracy=71.5% loss=0.75",
+		"metrics/accuracy_top1 0.75, metrics/accuracy_top5 1, val/loss 0.8": "accuracy=0.75 loss=0.8",
+		"eval_accuracy 1, eval_loss 0.5":                                    "accuracy=1 loss=0.5",
+		"valid_loss 1.5, train_loss 1":                                      "",
+		"eval_rmse 1.5, WER 3":                                              "",
+	} {
+		if got := expected(strings.Split(figures, ", ")); got != want {
+			t.Errorf("%s: --expect %q, want %q", figures, got, want)
 		}
 	}
 	if got := namesOf(pythonDict(`{0: 'cat', 1: "the dog's"}`)); !slices.Equal(got, []string{"cat", "the dog's"}) {

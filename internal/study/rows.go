@@ -84,8 +84,11 @@ func Difference(key, header string, value any, i chance.Interval) Cell {
 	return Cell{Key: key, Value: value, Column: report.Column{Header: header, Align: report.Decimal}, Text: IntervalText(i)}
 }
 
-// IntervalText formats a difference with its interval.
+// IntervalText formats a difference with its interval, if that is known.
 func IntervalText(i chance.Interval) string {
+	if math.IsNaN(i.Low) && !math.IsNaN(i.Mean) && !math.IsInf(i.Mean, 0) {
+		return report.Signed(i.Mean, 4)
+	}
 	return report.Signed(i.Mean, 4) + " " + report.Interval(i.Low, i.High, 4)
 }
 

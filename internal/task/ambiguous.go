@@ -109,6 +109,24 @@ func FromLabels(s OutputSpec, values target.Target) (name, head string, ok bool)
 	return "", "", false
 }
 
+// FromOne reports whether labels are the classes 1 to count instead of 0 to count−1.
+func FromOne(labels target.Target, count int) bool {
+	if count < 2 || labels.Dense() {
+		return false
+	}
+	least, most := math.MaxInt, 0
+	for i := range labels.Len() {
+		c := labels.At(i).Class()
+		if row := labels.At(i).Values; len(row) == 1 && row[0] == math.Trunc(row[0]) {
+			c = int(row[0])
+		} else if row != nil {
+			return false
+		}
+		least, most = min(least, c), max(most, c)
+	}
+	return least == 1 && most == count
+}
+
 // ClassCount returns the number of classes that labels show, which are one whole number for each example. It returns 0 for
 // other labels.
 func ClassCount(values target.Target) int {

@@ -79,8 +79,8 @@ func (s mix) torch(p *pytorch) {
 type matrix struct{ rows, bias []float64 }
 
 func (s matrix) check() error {
-	if n := len(s.bias); n > calibrate.MatrixClasses || len(s.rows) != n*n {
-		return bad("matrix", len(s.rows), fmt.Sprintf("a row of %d elements for each bias, and at most %d", n, calibrate.MatrixClasses))
+	if n := len(s.bias); len(s.rows) != n*n {
+		return bad("matrix", len(s.rows), fmt.Sprintf("a row of %d elements for each bias", n))
 	}
 	return nil
 }

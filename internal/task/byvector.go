@@ -27,7 +27,14 @@ var vectorScaling = &method{
 			}
 		}
 		f, err := fit(logs, t.count, labels.Classes)
-		return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Undetermined: f.Undetermined(n), Warnings: f.Warnings(n)}, err
+		return &Calibration{
+			Method:       ByVector,
+			Scale:        f.Scale,
+			Bias:         f.Bias,
+			Unseen:       f.Unseen,
+			Undetermined: f.Undetermined(n),
+			Warnings:     f.Warnings(n),
+		}, err
 	},
 	program: scales,
 }

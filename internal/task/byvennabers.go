@@ -16,34 +16,34 @@ var vennAbers = &method{
 	Calibrator: Calibrator{Method: ByVennAbers, Name: "VennAbers", Words: "Venn–Abers", Unlisted: true},
 	pair:       true,
 	classes: func(_ classes, logs []float64, labels target.Target) (*Calibration, error) {
-		v, err := calibrate.FitVennAbers(onGrid(nil, logs), labels.Classes)
+		v, err := calibrate.FitVennAbers(logs, labels.Classes)
+		v = v.Tied(tie)
 		return &Calibration{Method: ByVennAbers, VennAbers: &v, Undetermined: v.Undetermined()}, err
 	},
-	program: func(c *Calibration) program { return program{steps: []step{grid{c.VennAbers}}} },
+	program: func(c *Calibration) program { return program{steps: []step{stairs{c.VennAbers}}} },
 	text:    func(c *Calibration) string { return fmt.Sprintf("map of %d knots", len(c.VennAbers.Knots)) },
 }
 
-// gridSteps is the number of steps of log-odds by 1. A step function of log-odds is another one for each rounding of their last bits.
-// So they are rounded to a grid before the fit and before each use, and a model gives what score gives. The predictor of rounded
-// scores is as valid as that of others.
-const gridSteps = 256
+// tie makes an example that was in the fit one again where its log-odds are rounded in another way, as in float32. So a model gives
+// what score gives. oldTie is that of files without one, whose knots are multiples of 1/256.
+const (
+	tie    = 1.0 / (1 << 16)
+	oldTie = 1.0 / 512
+)
 
-// onGrid stores (0, z) for each row of two logits, where z are the rounded log-odds.
-func onGrid(dst, logs []float64) []float64 {
-	if dst == nil {
-		dst = make([]float64, len(logs))
+// stairs gives log(1 − p0) and log p1, where p0 and p1 are step functions of the log-odds of class 1 of two. It comes last.
+type stairs struct{ *calibrate.VennAbers }
+
+// tied returns the predictor with its tie.
+func (s stairs) tied() calibrate.VennAbers {
+	v := *s.VennAbers
+	if v.Tie == 0 {
+		v.Tie = oldTie
 	}
-	for i := 0; i < len(logs); i += 2 {
-		z := min(max(logs[i+1]-logs[i], -calibrate.MaxLogOdds), calibrate.MaxLogOdds)
-		dst[i], dst[i+1] = 0, math.Floor(z*gridSteps+0.5)/gridSteps
-	}
-	return dst
+	return v
 }
 
-// grid gives log(1 − p0) and log p1, where p0 and p1 are step functions of the rounded log-odds of class 1 of two. It comes last.
-type grid struct{ *calibrate.VennAbers }
-
-func (s grid) check() error {
+func (s stairs) check() error {
 	v := s.VennAbers
 	if v == nil || len(v.Knots) == 0 || len(v.Zero) != len(v.Knots) || len(v.One) != len(v.Knots) {
 		return bad("knots", v, "as many knots as probabilities of both classes")
@@ -52,9 +52,12 @@ func (s grid) check() error {
 		return x[0] >= low && x[len(x)-1] <= high && slices.IsSorted(x) && !slices.ContainsFunc(x, math.IsNaN)
 	}
 	peak := calibrate.MaxLogOdds + 1
+	if !(v.Tie >= 0 && v.Tie < 1) {
+		return bad("tie", v.Tie, "a distance of log-odds from 0 to 1")
+	}
 	for i, k := range v.Knots {
-		if k*gridSteps != math.Trunc(k*gridSteps) || i > 0 && k <= v.Knots[i-1] || !(math.Abs(k) <= peak) {
-			return bad("knot", k, fmt.Sprintf("ascending multiples of 1/%d up to %.0f", gridSteps, peak))
+		if i > 0 && k <= v.Knots[i-1] || !(math.Abs(k) <= peak) {
+			return bad("knot", k, fmt.Sprintf("ascending numbers up to %.0f", peak))
 		}
 		if !(v.Zero[i] < 1 && v.One[i] > 0 && v.Zero[i] <= v.One[i]) {
 			return bad("probabilities", []float64{v.Zero[i], v.One[i]}, "an ascending pair below 1 and above 0")
@@ -66,13 +69,13 @@ func (s grid) check() error {
 	return nil
 }
 
-func (s grid) apply(dst, logits []float64, _ bool) []float64 {
-	dst = onGrid(dst, logits)
-	return calibrate.LogProbs(dst, s.Apply(dst, dst))
+func (s stairs) apply(dst, logits []float64, _ bool) []float64 {
+	dst = s.tied().Apply(dst, logits)
+	return calibrate.LogProbs(dst, dst)
 }
 
-// tables returns 1 − p0 and p1 by the number of knots below a score. For p0 a knot counts that is equal.
-func (s grid) tables() (notZero, one []float64) {
+// tables returns 1 − p0 and p1 by the number of steps below a score.
+func (s stairs) tables() (notZero, one []float64) {
 	notZero = []float64{1}
 	for _, p := range s.Zero {
 		notZero = append(notZero, 1-p)
@@ -80,27 +83,25 @@ func (s grid) tables() (notZero, one []float64) {
 	return notZero, append(slices.Clone(s.One), 1)
 }
 
-func (s grid) graph(j fusing, logits string) string {
+func (s stairs) graph(j fusing, logits string) string {
 	n := int64(len(s.Knots))
 	z := j.logOdds(logits)
-	z = j.Op("Mul", j.Op("Floor", j.Op("Add", j.scale(z, gridSteps), j.number(0.5))), j.number(1./gridSteps))
-	knots := j.row(s.Knots)
-	// at adds the element of a table whose number is that of the knots below a score.
-	at := func(table []float64, score string) string {
-		below := j.Sum(j.Floats(j.Op("Greater", score, knots)))
+	// at has the element of a table whose number is that of the steps below the score.
+	at := func(table, steps []float64) string {
+		below := j.Sum(j.Floats(j.Op("Greater", z, j.row(steps))))
 		return j.Op("Gather", j.Constant(float32s(table), n+1), j.Integral(below))
 	}
 	notZero, one := s.tables()
-	z0 := at(notZero, j.Op("Add", z, j.number(0.5/gridSteps)))
-	return j.Op("Log", j.Rowwise("Concat", z0, at(one, z)))
+	zeroAt, oneAt := s.tied().Steps()
+	return j.Op("Log", j.Rowwise("Concat", at(notZero, zeroAt), at(one, oneAt)))
 }
 
-func (s grid) torch(p *pytorch) {
+func (s stairs) torch(p *pytorch) {
 	p.odds()
 	_, one := s.tables()
-	p.add("z = (torch.floor(z * %d + 0.5) / %[1]d).contiguous()", gridSteps)
-	p.add("knots = torch.tensor(%s)", list(s.Knots))
-	p.add("p0 = torch.tensor(%s)[torch.searchsorted(knots, z, right=True)]", list(append([]float64{0}, s.Zero...)))
-	p.add("p1 = torch.tensor(%s)[torch.searchsorted(knots, z)]", list(one))
+	zeroAt, oneAt := s.tied().Steps()
+	p.add("z = z.contiguous()")
+	p.add("p0 = torch.tensor(%s)[torch.searchsorted(torch.tensor(%s), z, right=True)]", list(append([]float64{0}, s.Zero...)), list(zeroAt))
+	p.add("p1 = torch.tensor(%s)[torch.searchsorted(torch.tensor(%s), z)]", list(one), list(oneAt))
 	p.result = "p1 / (1 - p0 + p1)  # of class 1"
 }

@@ -37,7 +37,7 @@ type Calibration struct {
 	Matrix  []float64 `json:"matrix,omitempty"`
 	// Coefficients are those of quadratic scaling, the constant first.
 	Coefficients []float64 `json:"coefficients,omitempty"`
-	// VennAbers is a step function of log-odds that are rounded to a grid.
+	// VennAbers is a step function of log-odds.
 	VennAbers *calibrate.VennAbers `json:"venn_abers,omitempty"`
 	// Factors multiply the variances: one number for each target, or one for all.
 	Factors []float64 `json:"factors,omitempty"`
@@ -48,6 +48,8 @@ type Calibration struct {
 	// Error is the standard error of the temperature of a text, because it is fitted to one in several tokens. It is 0 if
 	// all take part.
 	Error float64 `json:"-"`
+	// Unseen has the first loss of each example of the fit, for a fit without it. It is nil where the fit does not compute that.
+	Unseen []float64 `json:"-"`
 	// Undetermined is the reason why the examples do not determine the fitted numbers, or "". Then they only show a direction.
 	// Tables show them, and nothing else uses them: no recommendation, no ensemble and no cross-fit.
 	Undetermined string `json:"undetermined,omitempty"`

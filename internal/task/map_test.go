@@ -85,13 +85,72 @@ func TestMaps(t *testing.T) {
 		"uniform 0, want a share above 0": {Method: task.ByStructured, Temperature: 1, Scale: []float64{1, 1}, Bias: []float64{0, 0}},
 		"biases 0, want one":              {Method: task.ByMatrix, Temperature: 1, Uniform: 0.1},
 		"want as many knots as prob":      {Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{1}, Zero: []float64{0.5}}},
-		"knot 0.001, want ascending":      {Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{0.001}, Zero: []float64{0.5}, One: []float64{0.6}}},
+		"tie -1, want a distance":         {Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{0.001}, Zero: []float64{0.5}, One: []float64{0.6}, Tie: -1}},
+		"knot 99, want ascending":         {Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{99}, Zero: []float64{0.5}, One: []float64{0.6}}},
 		"knot 1, want ascending":          {Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{1, 1}, Zero: []float64{0.5, 0.5}, One: []float64{0.6, 0.6}}},
 		"probabilities [0.7 0.6], want":   {Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{1}, Zero: []float64{0.7}, One: []float64{0.6}}},
 		"probabilities of knots, want":    {Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{1, 2}, Zero: []float64{0.5, 0.4}, One: []float64{0.6, 0.6}}},
 	} {
 		if err := c.Sound(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Venn–Abers is the definition at scores between those of the fit, however near they are. A score of the fit is one again after
+// rounding to float32. A file without a tie is read as before: its log-odds count in steps of 1/256.
+func TestVennAbersSteps(t *testing.T) {
+	t.Parallel()
+	two, err := task.New("classes", task.OutputSpec{Count: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, _ := task.Find(two, task.ByVennAbers)
+	rng := rand.New(rand.NewPCG(72, 7))
+	labels, logits, scores := make([]int, 400), make([]float64, 800), make([]float64, 400)
+	for i := range labels {
+		scores[i] = math.Round(1e4*2*rng.NormFloat64()) / 1e4
+		logits[2*i+1] = scores[i]
+		if rng.Float64() < 1/(1+math.Exp(-scores[i])) {
+			labels[i] = 1
+		}
+	}
+	exact, err := calibrate.FitVennAbers(logits, labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := found.Fit(calibrate.Softmax(nil, logits, 2, 1), target.Target{Classes: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(c *task.Calibration, z float64) float64 {
+		return two.Apply(nil, c, calibrate.Softmax(nil, []float64{0, z}, 2, 1))[1]
+	}
+	if len(c.VennAbers.Knots) > 200 {
+		t.Errorf("%d knots", len(c.VennAbers.Knots))
+	}
+	moved := 0
+	for _, s := range scores {
+		same, next := exact.Apply(nil, []float64{0, s})[1], exact.Apply(nil, []float64{0, s + 4e-5})[1]
+		if same != next {
+			moved++
+		}
+		for _, off := range []float64{0, 1e-6, -1e-6} {
+			if got := at(c, s+off); math.Abs(got-same) > 1e-12 {
+				t.Errorf("%v moved by %v: %v, want %v", s, off, got, same)
+			}
+		}
+		if got := at(c, s+4e-5); math.Abs(got-next) > 1e-12 {
+			t.Errorf("next to %v: %v, want %v", s, got, next)
+		}
+	}
+	if moved < 3 {
+		t.Errorf("only %d scores are at a step", moved)
+	}
+	old := &task.Calibration{Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{-0.5, 0.25}, Zero: []float64{0.2, 0.6}, One: []float64{0.4, 0.8}}}
+	for z, want := range map[float64][2]float64{-0.503: {0, 0.4}, -0.501: {0.2, 0.4}, -0.499: {0.2, 0.4}, -0.497: {0.2, 0.8}, 0.2485: {0.6, 0.8}, 0.253: {0.6, 1}} {
+		if got := at(old, z); math.Abs(got-want[1]/(1-want[0]+want[1])) > 1e-12 {
+			t.Errorf("an old file at %v: %v, want %v", z, got, want)
 		}
 	}
 }

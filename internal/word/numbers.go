@@ -36,6 +36,17 @@ func Real(s string, least, most float64) (float64, error) {
 	return v, nil
 }
 
+// Share parses a share within bounds, such as 90% or 0.9.
+func Share(s string, least, most float64) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	if !percent {
+		return Real(s, least, most)
+	}
+	const digits = 1e11 // removes what a division of binary fractions adds to decimal ones
+	v, err := Real(number, 100*least, 100*most)
+	return math.Round(v/100*digits) / digits, err
+}
+
 // mostListed bounds the numbers of a list.
 const mostListed = 1000
 

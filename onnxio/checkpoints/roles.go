@@ -51,17 +51,29 @@ type roles struct {
 	declared map[string]onnxio.Declared
 	spectral map[string]onnxio.SpectralNorm // by the names of u and v
 	// statistics of batch norms that are written out in operators: the mean's name by the variance's, and back
-	written  map[string]string
-	instance map[string]bool
+	written   map[string]string
+	variances map[string]*onnxio.Tensor // of these layers, by the names of both
+	instance  map[string]bool
+	roots     map[string]bool // the graph takes the root of it
+	asked     []*onnxio.Tensor
 	// initializers holds the names of the initializers of all graphs. Other tensors are in Constant nodes.
 	initializers map[string]bool
 	traced       bool // PyTorch wrote the model, and its weights as initializers
 }
 
 func (s *Set) newRoles(ref *onnxio.Model, rules []RoleRule) *roles {
-	r := &roles{Set: s, rules: rules, used: make([]bool, len(rules)), declared: ref.Declared(),
-		spectral: make(map[string]onnxio.SpectralNorm), written: make(map[string]string), instance: make(map[string]bool),
-		initializers: make(map[string]bool)}
+	r := &roles{
+		Set:          s,
+		rules:        rules,
+		used:         make([]bool, len(rules)),
+		declared:     ref.Declared(),
+		spectral:     make(map[string]onnxio.SpectralNorm),
+		written:      make(map[string]string),
+		variances:    make(map[string]*onnxio.Tensor),
+		instance:     make(map[string]bool),
+		roots:        make(map[string]bool),
+		initializers: make(map[string]bool),
+	}
 	for _, g := range ref.Graphs() {
 		for _, t := range g.Initializers {
 			r.initializers[t.Name] = true
@@ -73,6 +85,10 @@ func (s *Set) newRoles(ref *onnxio.Model, rules []RoleRule) *roles {
 	}
 	for _, bn := range ref.WrittenBatchNorms() {
 		r.written[bn.Mean], r.written[bn.Var] = bn.Var, bn.Mean
+		r.variances[bn.Mean], r.variances[bn.Var] = ref.Tensor(bn.Var), ref.Tensor(bn.Var)
+	}
+	for _, root := range ref.Roots() {
+		r.roots[root.Tensor] = true
 	}
 	for _, name := range ref.InstanceStatistics() {
 		r.instance[name] = true
@@ -122,6 +138,8 @@ func (r *roles) decide(t *onnxio.Tensor) (weights.Role, string) {
 		return weights.Buffer, "length 1 in every checkpoint, like a vector of power iteration"
 	case len(r.Models) > 2 && r.counts(t):
 		return weights.Buffer, "whole numbers that never fall from one checkpoint to the next, like a counter"
+	case !isWritten && r.asks(t):
+		r.asked = append(r.asked, t)
 	case isWritten:
 		return weights.Parameter, "the graph uses it like a running statistic, but nothing says that it is no weight"
 	}
@@ -143,6 +161,34 @@ func (r *roles) named(name string) string {
 		return "its name, " + last + ", is one of running state"
 	}
 	return ""
+}
+
+// running matches names that contain those of running statistics, and variances the names of variances.
+var (
+	running   = regexp.MustCompile(`(?i)(running|moving)_?(mean|var|std|avg|average)`)
+	variances = regexp.MustCompile(`(?i)(^|[^a-z])var(iance)?([^a-z]|$)`)
+)
+
+// asks reports whether a vector has a name like a running statistic's, but neither its whole name nor the graph tells whether it is
+// one.
+func (r *roles) asks(t *onnxio.Tensor) bool {
+	return onnxio.IsVector(t.Shape) && t.Len() > 1 && (running.MatchString(t.Name) || r.roots[t.Name] && variances.MatchString(t.Name))
+}
+
+// unasked fails for the first tensor whose role the user has to say.
+func (r *roles) unasked(ref *onnxio.Model) error {
+	if len(r.asked) == 0 {
+		return nil
+	}
+	t := r.asked[0]
+	role := func(word string) string { return setting.Fit.With(setting.Role.With(t.Name + "=" + word)) }
+	return &onnxio.Error{
+		Path:   ref.Path,
+		Tensor: t.Name,
+		What:   "its name is like that of a running statistic, and no batch norm that the graph shows has it",
+		Hint: "export again with batch norm as one operator: docs/exporting.md has the call for each framework. Or say what it is: " +
+			role("buffer") + " gives every member the last checkpoint's, and " + role("parameter") + " averages it",
+	}
 }
 
 // isParameter reports whether a value that the exporter folded away has the name of a stored tensor, but not of a
@@ -189,17 +235,22 @@ func (r *roles) counts(t *onnxio.Tensor) bool {
 }
 
 // normalises reports whether a tensor and its partner are the running mean and variance of a layer that the graph
-// writes out. Learned weights could have the same formula. So both must differ between checkpoints, and no rule may
-// match them. The exporter or their names must say that they are not weights.
+// writes out. Learned weights could have the same formula. So both must differ between checkpoints, no rule may
+// match them, and no variance may be negative. PyTorch's exporters keep the names that the author of the network gave. If
+// these are not the names of running state, the tensors may be weights, unless the exporter says that they are not.
 func (r *roles) normalises(t *onnxio.Tensor, partner string) bool {
 	for _, name := range []string{t.Name, partner} {
 		kind := r.declared[name].Kind
 		byRule := slices.ContainsFunc(r.rules, func(rule RoleRule) bool { return rule.match.MatchString(name) })
-		if kind == "PARAMETER" || kind == "" && r.named(name) == "" || byRule || !r.differs(name) && len(r.Models) > 1 {
+		byAuthor := r.traced && strings.Contains(name, ".")
+		if kind == "PARAMETER" || byRule || !r.differs(name) && len(r.Models) > 1 || byAuthor && kind == "" && r.named(name) == "" {
 			return false
 		}
 	}
-	return true
+	variance := r.variances[t.Name]
+	return r.every(variance, func(values []float32) bool {
+		return !slices.ContainsFunc(values, func(v float32) bool { return v < 0 })
+	})
 }
 
 // every reports whether a tensor's elements satisfy a condition in every checkpoint. It returns false for a tensor

@@ -56,8 +56,7 @@ func TestRolesOfExports(t *testing.T) {
 		"power-ts":            written,
 		// Plain attributes of the module: the exporter drops their names, and folds √(var + ε).
 		"attribute-ts": {"/1/Constant_output_0": "buffer, a Constant node holds it", "/1/Constant_1_output_0": "buffer, a Constant node holds it"},
-		// The formula is another one: the name decides.
-		"scale-ts": {"1.running_mean": "buffer, its name, running_mean", "1.running_var": "buffer, its name, running_var"},
+		"scale-ts":     written,
 		// Learned weights in the same formula.
 		"learned-ts":     {"1.mean": "parameter, the graph uses it like a running statistic", "1.var": "parameter, the graph uses it like a running statistic"},
 		"learned-dynamo": {},

@@ -81,6 +81,9 @@ func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 			return names[t.Name] != same.Tensor(t.Name)
 		})
 	}
+	if err := s.narrow(ref); err != nil {
+		return nil, err
+	}
 	bns, err := ref.BatchNorms()
 	if err != nil {
 		return nil, err
@@ -110,6 +113,9 @@ func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 			What: fmt.Sprintf("%s: no tensor of this name differs between the checkpoints", setting.Role.With(rule.String())),
 			Hint: setting.Line(setting.Inspect.String()) + " lists the tensors with their roles",
 		}
+	}
+	if err := r.unasked(ref); err != nil {
+		return nil, err
 	}
 	if s.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, &onnxio.Error{Path: ref.Path, Err: err}
@@ -436,6 +442,41 @@ func unsupported(m *onnxio.Model) error {
 		if t.ElemType == onnxio.String {
 			return &onnxio.Error{Path: m.Path, Tensor: t.Name, What: "holds strings, which no network is trained with",
 				Hint: "export the network alone, without the look-up of its class names"}
+		}
+	}
+	return nil
+}
+
+// narrow fails for a tensor of a type below 16 bits that differs between the models. It is read as a constant, so that an average would
+// have one model's.
+func (s *Set) narrow(ref *onnxio.Model) error {
+	elements := func(m *onnxio.Model, t *onnxio.Tensor) []byte {
+		fields, packed := t.Body()
+		if packed.Len() > 0 {
+			return m.Content().Copy(packed)
+		}
+		return append(m.Content().Copy(fields), m.Elements(t)...)
+	}
+	all := func(m *onnxio.Model) (out []*onnxio.Tensor) {
+		for _, t := range m.Tensors() {
+			if t.ElemType.IsNarrow() {
+				out = append(out, t)
+			}
+		}
+		return out
+	}
+	want := all(ref)
+	for _, m := range s.Models {
+		own := all(m)
+		for i, t := range own[:min(len(own), len(want))] {
+			if !bytes.Equal(elements(m, t), elements(ref, want[i])) {
+				return &onnxio.Error{
+					Path:   m.Path,
+					Tensor: t.Name,
+					What:   fmt.Sprintf("%v elements that differ from those of %s: such numbers are no weights that SGD moves", t.ElemType, ref.Path),
+					Hint:   "export the float network, and quantise what " + setting.Line(setting.Export.String()) + " writes",
+				}
+			}
 		}
 	}
 	return nil

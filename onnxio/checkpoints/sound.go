@@ -19,20 +19,21 @@ var weighing = []string{"Conv", "ConvTranspose", "Gemm", "MatMul", "LSTM", "GRU"
 // parameters are checked when they are fitted. ref is a model with the names of the layout.
 //
 // Not every constant is a weight. A mask holds −∞ or the least float32, and a single value is often a bound. Such
-// values are accepted, unless an operator of weighing reads them. NaN is never accepted.
+// values are accepted, unless an operator of weighing reads them. NaN is accepted as a single value that only a Where chooses: JAX
+// guards its variances with it.
 func (s *Set) sound(ref *onnxio.Model) error {
 	measures, err := quantities(ref)
 	if err != nil {
 		return err
 	}
-	weighs := weighed(ref)
+	weighs, guards := weighed(ref), guards(ref)
 	for _, t := range s.Layout.Tensors {
 		switch {
 		case t.Role.Vector() == weights.Statistic:
 			q := measures[t.Name]
 			err = s.each(t, s.Models, q.Want(), func(v float32) bool { return q.Possible(float64(v)) })
 		case t.Role == weights.Constant && t.DType.IsFloat(): // equal in all models
-			err = s.each(t, s.firstWith(t.Name), "", constantOf(t.Len(), weighs[ref.Tensor(t.Name)]))
+			err = s.each(t, s.firstWith(t.Name), "", constantOf(t.Len(), weighs[ref.Tensor(t.Name)], guards[ref.Tensor(t.Name)]))
 		}
 		if err != nil {
 			return err
@@ -64,9 +65,38 @@ func weighed(m *onnxio.Model) map[*onnxio.Tensor]bool {
 	return weighs
 }
 
+// guards returns the tensors of one element that are read only as values of Where nodes, or repeated to such values.
+func guards(m *onnxio.Model) map[*onnxio.Tensor]bool {
+	guards, other := make(map[*onnxio.Tensor]bool), make(map[*onnxio.Tensor]bool)
+	repeats := make(map[string]*onnxio.Tensor) // what an Expand or a Cast gives, of which tensor
+	for _, p := range m.Places() {
+		for k, name := range p.Node.Inputs {
+			t := p.Tensors[k]
+			if t == nil {
+				t = repeats[name]
+			}
+			switch op := p.Node.OpType; {
+			case t == nil || t.Len() != 1:
+			case op == "Where" && k > 0:
+				guards[t] = true
+			case k == 0 && (op == "Expand" || op == "Cast" || op == "CastLike" || op == "Reshape" || op == "Identity"):
+				repeats[p.Node.Outputs[0]] = t
+			default:
+				other[t] = true
+			}
+		}
+	}
+	for t := range other {
+		delete(guards, t)
+	}
+	return guards
+}
+
 // constantOf returns a function that reports whether an element of a constant is possible.
-func constantOf(elements int64, weighs bool) func(v float32) bool {
-	return func(v float32) bool { return weights.Plausible(v) || v == v && !weighs && (v < 0 || elements == 1) }
+func constantOf(elements int64, weighs, guards bool) func(v float32) bool {
+	return func(v float32) bool {
+		return weights.Plausible(v) || v == v && !weighs && (v < 0 || elements == 1) || v != v && guards
+	}
 }
 
 // Sound fails if an element of a model's tensors is one that no training leaves behind, like [New]. It is for a

@@ -611,7 +611,7 @@ func (t *Template) shapeError(s *state, from *statefile.Tensor, into *onnxio.Ten
 
 // kerasHint is for Keras 3 with the backend torch, whose weights other exporters turn into constants.
 const kerasHint = "of Keras with the backend torch, only this call keeps the weights; any checkpoint may be loaded for it, also after " +
-	"training: " + onnxio.KeepKerasTorch
+	"training: " + onnxio.KeepPreserve
 
 // keepTensors names the export calls that keep all tensors as in the state_dict.
 const keepTensors = "export the graph again with every tensor as the state_dict has it: " + onnxio.KeepTorchScript

@@ -53,6 +53,7 @@ type Model struct {
 	inputs  []onnxio.Value
 	feeds   []string // the values that members read, one for each input
 	outputs []byte
+	given   map[string]string // the name of the output that a value of an operator is
 	taken   map[string]bool
 
 	before, behind block // operators before and after the members
@@ -66,10 +67,34 @@ type Model struct {
 	called    map[[2]string]bool           // domains and names that functions already have
 }
 
-// block is operators with their constants, as fields of a graph.
+// block is operators with their constants.
 type block struct {
-	fields []byte
-	count  int
+	constants []byte // as fields of a graph
+	nodes     []node
+	count     int
+}
+
+// node is an operator. Its name is that of its first output.
+type node struct {
+	op              string
+	inputs, outputs []string
+	attributes      [][]byte
+}
+
+// fields encodes a block as fields of a graph. Values with a name in renamed get that, but operators keep theirs.
+func (b block) fields(renamed map[string]string) []byte {
+	names := func(of []string) []string {
+		out := slices.Clone(of)
+		for i, name := range of {
+			out[i] = cmp.Or(renamed[name], name)
+		}
+		return out
+	}
+	fields := slices.Clone(b.constants)
+	for _, n := range b.nodes {
+		fields = append(fields, wire.Node(n.op, n.outputs[0], names(n.inputs), names(n.outputs), n.attributes...)...)
+	}
+	return fields
 }
 
 // sharedTensor is a tensor that several members read.
@@ -93,6 +118,7 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 		opts:     opts,
 		ir:       4,
 		taken:    make(map[string]bool),
+		given:    map[string]string{},
 		bySum:    make(map[[sha256.Size]byte]string),
 		called:   make(map[[2]string]bool),
 	}
@@ -286,7 +312,12 @@ func (m *Model) gives(name, value string, elem onnxio.ElemType, shape []int64) e
 	if slices.ContainsFunc(m.inputs, func(v onnxio.Value) bool { return v.Name == name }) {
 		return m.networks[0].fail(name, fmt.Errorf("the network's input has the name of an output"))
 	}
-	m.behind.fields = append(m.behind.fields, encodeNode("Identity", []string{value}, name)...)
+	made := slices.ContainsFunc(m.behind.nodes, func(n node) bool { return slices.Contains(n.outputs, value) })
+	if _, twice := m.given[value]; made && !twice {
+		m.given[value] = name // without a node Identity: OpenVINO calls what it joins by the first name in the alphabet
+	} else {
+		m.behind.nodes = append(m.behind.nodes, node{"Identity", []string{value}, []string{name}, nil})
+	}
 	m.outputs = append(m.outputs, wire.AppendBytes(nil, wire.GraphOutput, wire.Value(name, elem, shape, m.inputs[0].Dims[:1]))...)
 	return nil
 }

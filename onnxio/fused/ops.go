@@ -29,14 +29,14 @@ func (m *Model) Rowwise(op string, inputs ...string) string {
 // Node is Op for an operator with attributes.
 func (m *Model) Node(op string, inputs []string, attributes ...Attribute) string {
 	name := m.unused(op)
-	m.building.fields = append(m.building.fields, encodeNode(op, inputs, name, attributes...)...)
+	m.building.nodes = append(m.building.nodes, node{op, inputs, []string{name}, encodeAttributes(attributes)})
 	return name
 }
 
 // Pair is Op for an operator with two outputs.
 func (m *Model) Pair(op string, inputs ...string) (first, second string) {
 	first, second = m.unused(op), m.unused(op)
-	m.building.fields = append(m.building.fields, wire.Node(op, first, inputs, []string{first, second})...)
+	m.building.nodes = append(m.building.nodes, node{op, inputs, []string{first, second}, nil})
 	return first, second
 }
 
@@ -98,7 +98,7 @@ func (m *Model) Integer(v int64) string {
 
 func (m *Model) constant(elem onnxio.ElemType, raw []byte, shape []int64) string {
 	name := m.unused("Constant")
-	m.building.fields = append(m.building.fields, wire.Initializer(name, elem, shape, raw)...)
+	m.building.constants = append(m.building.constants, wire.Initializer(name, elem, shape, raw)...)
 	return name
 }
 
@@ -114,7 +114,10 @@ func (m *Model) unused(op string) string {
 
 // encodeNode encodes an operator, which has the name of its output, as a field of a graph.
 func encodeNode(op string, inputs []string, output string, attributes ...Attribute) []byte {
-	var fields [][]byte
+	return wire.Node(op, output, inputs, []string{output}, encodeAttributes(attributes)...)
+}
+
+func encodeAttributes(attributes []Attribute) (fields [][]byte) {
 	for _, a := range attributes {
 		switch {
 		case a.Ints != nil:
@@ -125,5 +128,5 @@ func encodeNode(op string, inputs []string, output string, attributes ...Attribu
 			fields = append(fields, wire.Int(a.Name, a.Int))
 		}
 	}
-	return wire.Node(op, output, inputs, []string{output}, fields...)
+	return fields
 }

@@ -177,7 +177,7 @@ func (m *Model) graph(s *sink, members Members) error {
 	for _, v := range m.inputs {
 		b = wire.AppendBytes(b, wire.GraphInput, wire.Value(v.Name, v.ElemType, v.Shape, v.Dims))
 	}
-	if err := s.write(append(append(b, m.outputs...), m.before.fields...)); err != nil {
+	if err := s.write(append(append(b, m.outputs...), m.before.fields(nil)...)); err != nil {
 		return err
 	}
 	for _, t := range m.shared {
@@ -204,7 +204,7 @@ func (m *Model) graph(s *sink, members Members) error {
 	if k != len(m.members) {
 		return fmt.Errorf("%d members given, want %d", k, len(m.members))
 	}
-	return s.write(m.behind.fields)
+	return s.write(m.behind.fields(m.given))
 }
 
 // sharedTensor writes a tensor that several members read.

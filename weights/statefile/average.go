@@ -61,6 +61,11 @@ func (f *File) markAverages(root any, r *rebuilder) {
 			sd.average.Mark = "average_model_state of StochasticWeightAveraging has the same weights"
 		}
 	}
+	for _, sd := range f.dicts { // of torch_ema
+		if outer, ok := strings.CutSuffix(sd.Key, "shadow_params"); ok {
+			f.markShadowed(sd, dict(outer+"collected_params"))
+		}
+	}
 	for _, e := range algorithms(at("state", "algorithms")) {
 		if sd := dict("state/model"); sd != nil {
 			for _, flag := range []string{"ema_weights_active", "swa_completed"} {
@@ -71,6 +76,19 @@ func (f *File) markAverages(root any, r *rebuilder) {
 		}
 	}
 	f.ScheduleFree = scheduleFree(root)
+}
+
+// markShadowed marks weights that are equal to the average shadow. Where torch_ema has put its average into a network, collected are the
+// iterates, or nil.
+func (f *File) markShadowed(shadow, collected *StateDict) {
+	for _, sd := range f.dicts {
+		if sd != shadow && sd != collected && shadow.SameWeights(sd) {
+			sd.average = Average{Mark: shadow.Key + " has the same weights"}
+			if collected != nil {
+				sd.average.Iterate, collected.average = collected.Key, Average{Iterates: true}
+			}
+		}
+	}
 }
 
 // addExchanged adds the weights that SGD moved, which the EMA of Composer keeps in two dicts while the average is in their place. It

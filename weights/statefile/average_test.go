@@ -3,6 +3,8 @@ package statefile
 import (
 	"bytes"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -50,6 +52,34 @@ func TestNetworkKeys(t *testing.T) {
 		got := f.StateDicts()[0].NetworkKeys()
 		if slices.Sort(got); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Python's swagwrap.convert marks a file with an average in its metadata.
+func TestMarkedSafetensors(t *testing.T) {
+	t.Parallel()
+	for _, metadata := range []map[string]string{nil, {averageKey: "use_ema has the same weights"}} {
+		path := filepath.Join(t.TempDir(), "a.safetensors")
+		out, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		entries := []Entry{{Name: "w", DType: weights.F32, Shape: []int64{2}, Elements: func(w io.Writer) error {
+			_, err := w.Write(make([]byte, 8))
+			return err
+		}}}
+		if err := WriteSafetensors(out, entries, metadata, ""); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if got := f.StateDicts()[0].Average().Mark; got != metadata[averageKey] {
+			t.Errorf("metadata %v: mark %q", metadata, got)
 		}
 	}
 }

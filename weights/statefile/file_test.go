@@ -186,6 +186,10 @@ func TestMarks(t *testing.T) {
 			"state_dict":     {Mark: "the EMAHook of MMEngine exchanges the two: state_dict is the average", Iterate: "ema_state_dict"},
 			"ema_state_dict": {Iterates: true},
 		},
+		"torch-ema": {
+			"model":                {Mark: "ema/shadow_params has the same weights", Iterate: "ema/collected_params"},
+			"ema/collected_params": {Iterates: true},
+		},
 	} {
 		f, err := Open("testdata/marks-" + name + ".pt")
 		if err != nil {

@@ -47,7 +47,7 @@ func (f *File) readSafetensors(path string, data []byte) error {
 		f.metadata = make(map[string]map[string]string)
 	}
 	f.metadata[path], f.Origin = st.Metadata, st.Metadata[originKey]
-	sd := &StateDict{part: f.part}
+	sd := &StateDict{part: f.part, average: Average{Mark: st.Metadata[averageKey]}}
 	for _, s := range st.Sections {
 		v, _ := st.View(s.Name)
 		sd.place(newPlain(path, s.Name, v))

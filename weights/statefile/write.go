@@ -35,8 +35,9 @@ func (e Entry) Bytes() int64 {
 
 // The places of what a file says of its origin. Readers of PyTorch and of safetensors pass over both.
 const (
-	originEntry = "swagwrap.json" // of a zip file
-	originKey   = "swagwrap"      // of the metadata of a safetensors file
+	originEntry = "swagwrap.json"    // of a zip file
+	originKey   = "swagwrap"         // of the metadata of a safetensors file
+	averageKey  = "swagwrap.average" // the same: what shows that the weights are an average
 	maxOrigin   = 16 << 20
 )
 

@@ -30,7 +30,7 @@ def estimate(val, c, mi, predicted, classes, known):
     drop, apart, at = max(0, was - accuracy), abs(atc - by_mi), np.clip(accuracy, max(0.02, min(0.5, 2 / n)), 1 - max(0.02, min(0.5, 2 / n)))
     chance = Z * np.sqrt(at * (1 - at) / n + was * err / m)
     low = max(0, accuracy - np.hypot(0.02 + 0.8 * drop + 0.6 * apart + 0.5 * moved, chance))
-    high = min(1, accuracy + np.hypot(0.02 + 0.3 * drop + 0.25 * apart, chance))
+    high = min(1, accuracy + np.hypot(0.02 + 0.3 * drop + 0.25 * apart + 0.5 * moved, chance))
     bound = ""
     if moved >= 0.15:
         bound = "predicted classes"
@@ -38,7 +38,7 @@ def estimate(val, c, mi, predicted, classes, known):
         bound, high = "large drop", was - min(0.15, 0.6 * drop)
     if bound:
         accuracy = low = 0
-    out = dict(figure="accuracy", accuracy=accuracy, low=low, high=high, bound=bound, validation=was, by_confidence=atc, by_disagreement=by_mi, moved=moved)
+    out = dict(figure="accuracy", accuracy=accuracy, low=low, high=0 if bound == "predicted classes" else high, bound=bound, validation=was, by_confidence=atc, by_disagreement=by_mi, moved=moved)
     if (known >= 0).any():
         cuts = []
         w = np.sort(vc[~ok])
@@ -92,12 +92,12 @@ def several(v, c):
     at = np.clip(accuracy, edge, 1 - edge)
     chance = Z * np.sqrt(at * (1 - at) * spread / (was * (1 - was)) / n + spread / m)
     drop, gap = max(0, 1 - was - accuracy), abs(by[0] - by[1])
-    low, high = max(0, accuracy - np.hypot(0.02 + 0.8 * drop + 0.6 * gap + 0.5 * moved, chance)), min(1, accuracy + np.hypot(0.02 + 0.3 * drop + 0.25 * gap, chance))
+    low, high = max(0, accuracy - np.hypot(0.02 + 0.8 * drop + 0.6 * gap + 0.5 * moved, chance)), min(1, accuracy + np.hypot(0.02 + 0.3 * drop + 0.25 * gap + 0.5 * moved, chance))
     assert drop < 0.15
     bound = "predicted classes" if moved >= 0.05 else ""
     if bound:
         accuracy = low = 0
-    return dict(figure="accuracy", accuracy=accuracy, low=low, high=high, bound=bound, validation=1 - was, by_confidence=by[0], by_disagreement=by[1], moved=moved)
+    return dict(figure="accuracy", accuracy=accuracy, low=low, high=0 if bound else high, bound=bound, validation=1 - was, by_confidence=by[0], by_disagreement=by[1], moved=moved)
 
 
 def pictures(n, worse, kinds=(3, 2, 1)):

@@ -41,7 +41,7 @@ func waves() array {
 // into training mode give it, to float32's digits.
 func TestWrittenBatchNorm(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"written-ts", "written-dynamo", "rsqrt-ts", "rsqrt-dynamo", "power-ts"} {
+	for _, name := range []string{"written-ts", "written-dynamo", "rsqrt-ts", "rsqrt-dynamo", "power-ts", "scale-ts", "last-ts", "middle-dynamo"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var golden struct{ Mean, Var []float64 }

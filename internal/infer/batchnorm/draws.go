@@ -45,7 +45,12 @@ func possible(how swag.SampleOptions, n *infer.Network) swag.SampleOptions {
 	if n.Posterior.Options.Columns > 0 || n.Posterior.Single() {
 		return how
 	}
-	return swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
+	return swag.SampleOptions{
+		Seed:       how.Seed,
+		Covariance: swag.Diagonal,
+		Scale:      swag.Diagonal.DefaultScale(),
+		Antithetic: how.Antithetic,
+	}
 }
 
 // MeasureRounding is [rounding.Measure] of the members. It measures the changes by precision in

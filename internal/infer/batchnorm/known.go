@@ -31,9 +31,9 @@ func (b Training) ForMember(n *infer.Network, how swag.SampleOptions, k int) Tra
 	return b
 }
 
-// undivided leaves out what never changes a draw.
+// undivided leaves out what never changes the first member.
 func undivided(how swag.SampleOptions) swag.SampleOptions {
-	how.Workers = 0
+	how.Workers, how.Antithetic = 0, false
 	return how
 }
 

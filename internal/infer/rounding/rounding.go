@@ -296,8 +296,8 @@ func (p *pairing) strata(ctx context.Context, sides []Side, parts []infer.Part) 
 	return strata, unusable, t, nil
 }
 
-// pairs reports whether the members of a part come in pairs.
-func (o Options) pairs(p infer.Part) bool { return o.Antithetic && p.Count%2 == 0 }
+// pairs reports whether the members of a part come in pairs. Of an odd number the last one is alone.
+func (o Options) pairs(p infer.Part) bool { return o.Antithetic && p.Count > 1 }
 
 // measured returns the number of members of a part to run, if there are so many parts.
 func measured(p infer.Part, parts int, opts Options) int {

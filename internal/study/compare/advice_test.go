@@ -202,7 +202,7 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64, all b
 	slope := 1 + w.draws*rng.NormFloat64()
 	r := &Result{Comparison: &Comparison{Test: test, Validation: val}, Task: binary}
 	var rows []row
-	add := func(key string, networks int, z, zVal, zFresh []float64, by mapping, one float64) {
+	add := func(key string, networks int, z, zVal, zFresh []float64, by mapping, one float64, refit func(z []float64, classes []int) mapping) {
 		m := &Method{Key: key, Name: key, Networks: networks, Deploy: &ensemble.Settings{}}
 		errors := make([]float64, len(z))
 		at := func(by mapping, z []float64, classes []int) []float64 {
@@ -224,11 +224,36 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64, all b
 			Losses: []task.Loss{{Key: "nll", Name: "NLL", Values: losses}, {Key: ErrorLoss, Name: "error", Values: errors}}}
 		if one > 0 {
 			m.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 1 / one}}}
-			if m.Fits, err = chance.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
+			fit, err := chance.NewRefit(func(factor float64) ([]float64, [][]float64, error) {
 				by := scaling{one / factor, 0}.mapping
 				return at(by, zVal, val.classes), [][]float64{at(by, z, test.classes), errors}, nil
-			}); err != nil {
+			})
+			if err != nil {
 				t.Fatal(err)
+			}
+			m.Fits, m.Unseen = fit.Variances, fit.Unseen
+		}
+		switch {
+		case networks != 0 && one == 0 && refit == nil:
+			m.Unseen = at(by, zVal, val.classes)
+		case refit != nil:
+			m.Unseen = make([]float64, len(zVal))
+			for _, rows := range calibrate.UnitFolds(nil, len(zVal), 5, seed) {
+				held := map[int]bool{}
+				for _, i := range rows {
+					held[i] = true
+				}
+				var others []float64
+				var classes []int
+				for i, v := range zVal {
+					if !held[i] {
+						others, classes = append(others, v), append(classes, val.classes[i])
+					}
+				}
+				by := refit(others, classes)
+				for _, i := range rows {
+					m.Unseen[i] = at(by, zVal[i:i+1], val.classes[i:i+1])[0]
+				}
 			}
 		}
 		x := row{m, 0}
@@ -249,16 +274,17 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64, all b
 		if k == 2 {
 			networks = 30
 		}
-		add(name, networks, z, zVal, zFresh, scaling{1, 0}.mapping, 0)
+		add(name, networks, z, zVal, zFresh, scaling{1, 0}.mapping, 0, nil)
 		temperature := fitted(zVal, val.classes, false)
-		add(name+"-temp", networks, z, zVal, zFresh, temperature.mapping, temperature.scale)
+		add(name+"-temp", networks, z, zVal, zFresh, temperature.mapping, temperature.scale, nil)
 		if k == 2 {
 			continue
 		}
-		add(name+"-vector", networks, z, zVal, zFresh, fitted(zVal, val.classes, true).mapping, 0)
+		vector := func(z []float64, classes []int) mapping { return fitted(z, classes, true).mapping }
+		add(name+"-vector", networks, z, zVal, zFresh, vector(zVal, val.classes), 0, vector)
 		if all {
 			for by, m := range further(t, zVal, val.classes) {
-				add(name+"-"+by, networks, z, zVal, zFresh, m, 0)
+				add(name+"-"+by, networks, z, zVal, zFresh, m, 0, func(z []float64, classes []int) mapping { return further(t, z, classes)[by] })
 			}
 		}
 	}
@@ -267,7 +293,7 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64, all b
 		ones += float64(c)
 	}
 	share := ones / float64(val.Len()+1)
-	add("floor", 0, make([]float64, test.Len()), make([]float64, val.Len()), make([]float64, fresh.Len()), scaling{1, math.Log(share / (1 - share))}.mapping, 0)
+	add("floor", 0, make([]float64, test.Len()), make([]float64, val.Len()), make([]float64, fresh.Len()), scaling{1, math.Log(share / (1 - share))}.mapping, 0, nil)
 	return r, rows
 }
 

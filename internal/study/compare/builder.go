@@ -77,7 +77,9 @@ func (b *builder) add(ctx context.Context, p *baseline.Predicted) error {
 	m := b.begin(p)
 	err := b.evaluate(ctx, m, p)
 	if out := (*leftOut)(nil); errors.As(err, &out) {
-		b.notes = append(b.notes, out.why)
+		if out.why != "" {
+			b.notes = append(b.notes, out.why)
+		}
 		return nil
 	}
 	if err == nil {
@@ -88,7 +90,15 @@ func (b *builder) add(ctx context.Context, p *baseline.Predicted) error {
 
 // begin returns the method without numbers.
 func (b *builder) begin(p *baseline.Predicted) *Method {
-	m := &Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN, AtBestT: math.NaN()}
+	m := &Method{
+		Key:        p.Key,
+		Name:       p.Name,
+		Members:    p.Members,
+		Antithetic: p.Antithetic && p.Members > 1,
+		Networks:   p.Networks(),
+		StaleBN:    p.StaleBN,
+		AtBestT:    math.NaN(),
+	}
 	if m.Deploy, m.Posteriors = b.Inputs.Deploy(p.Key); m.Deploy != nil && p.Drawn {
 		m.Deploy.Members = p.Members
 	}

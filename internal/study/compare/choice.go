@@ -5,21 +5,29 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Advice is which method to deploy, and why. The rule stands in docs/verdict.md:
 //
-//  1. Of the methods with the fewest networks, which is one, the best has the lowest first loss on the test data. Where a
-//     simpler one is alike, it is taken in its place.
-//  2. A method with more networks is taken only if it is clearly better than that best one.
+//  1. Of the methods with the fewest networks, which is one, the best has the lowest first loss on the validation and the test data
+//     together. Validation examples have losses of fits that have not seen them. Where a simpler one is alike, it is taken
+//     in its place.
+//  2. A method with more networks is taken only if it is clearly better on the test data than that best one.
 type Advice struct {
 	Choice *Method // nil if nothing is recommended
 	// Instead has a lower loss than the choice, and is alike: the method is simpler. It is nil otherwise. By is the loss of the
-	// choice minus that of Instead.
+	// choice minus that of Instead, on the test data.
 	Instead *Method
 	By      chance.Difference
+	// Together is the number of validation examples that chose with the test data, and Lowest the method that the test data alone would
+	// choose among those with the fewest networks.
+	Together int
+	Lowest   *Method
 	// Best is the best of the methods with the fewest networks. Rival is the method with more networks that is compared with it,
 	// or nil. Over is the loss of Rival minus that of Best, with an interval that holds for all such methods together. Alone has
 	// the interval of this comparison alone.
@@ -79,8 +87,12 @@ func (r judge) choose(all []*Method) (c Advice) {
 	if k < 0 {
 		k = len(all)
 	}
-	few, more := all[:k], all[k:]
+	few, more := r.tempered(all[:k]), r.tempered(all[k:])
 	c.From, c.Candidates = all[0], len(all)
+	if r.pools(few) {
+		c.Together = r.Validation.Len()
+	}
+	c.Lowest = slices.MinFunc(few, func(a, b *Method) int { return cmp.Compare(r.Value(a), r.Value(b)) })
 	c.Best = r.lowest(few)
 	c.take(r, few, c.Best)
 	if better := r.compete(&c, more); better != nil {
@@ -104,8 +116,8 @@ func (c *Advice) take(r judge, from []*Method, best *Method) {
 		if m == best {
 			return
 		}
-		if d := r.between(m, best); d.Mean <= alike*d.Standard {
-			c.Choice, c.Instead, c.By = m, best, d
+		if mean, standard := r.apart(m, best, r.pools(from)); mean <= alike*standard {
+			c.Choice, c.Instead, c.By = m, best, r.between(m, best)
 			return
 		}
 	}
@@ -139,7 +151,50 @@ func (r judge) never(m, other *Method) bool {
 
 // lowest returns the method with the lowest first loss; of equal ones the first.
 func (r judge) lowest(of []*Method) *Method {
-	return slices.MinFunc(of, func(a, b *Method) int { return cmp.Compare(r.Value(a), r.Value(b)) })
+	value, pooled := r.Value, r.pools(of)
+	if pooled {
+		value = func(m *Method) float64 {
+			n, v := float64(len(m.Losses[0].Values)), float64(len(m.Unseen))
+			return (n*r.Value(m) + floats.Sum(m.Unseen)) / (n + v)
+		}
+	}
+	return slices.MinFunc(of, func(a, b *Method) int { return cmp.Compare(value(a), value(b)) })
+}
+
+// pools reports whether validation data counts among methods: all predict it, with a loss for each example.
+func (r judge) pools(of []*Method) bool {
+	return !slices.ContainsFunc(of, func(m *Method) bool { return !r.validates(m) })
+}
+
+func (r judge) validates(m *Method) bool {
+	return r.Validation != nil && !task.LossesOfUnits(r.Task) && len(m.Unseen) == r.Validation.Len()
+}
+
+// apart returns the difference of two methods in the first loss, and its standard error. pooled says whether validation data counts.
+func (r judge) apart(m, base *Method, pooled bool) (mean, standard float64) {
+	d := r.between(m, base)
+	if !pooled {
+		return d.Mean, d.Standard
+	}
+	v := chance.NewDifference(difference(m.Unseen, base.Unseen), 0)
+	n, all := float64(len(m.Losses[0].Values)), float64(len(m.Losses[0].Values)+len(m.Unseen))
+	return (n*d.Mean + (all-n)*v.Mean) / all, math.Hypot(n*d.Standard, (all-n)*v.Standard) / all
+}
+
+// strong is the statistic 2·log(likelihood ratio) of one number, above which it is no chance: the quantile of 0.999 of χ².
+const strong = 10.828
+
+// tempered leaves out plain methods for which the validation data asks for a temperature strongly. The test data may still show that
+// it is of another kind, with a temperature that makes the loss worse by more than chance.
+func (r judge) tempered(of []*Method) (left []*Method) {
+	for _, m := range of {
+		t := find(of, m.Key+"-temp")
+		asks := t != nil && r.validates(m) && r.validates(t) && 2*floats.Sum(difference(m.Unseen, t.Unseen)) > strong
+		if !asks || r.unlike(r.DifferenceTo(m, t, r.Loss().Key), t.fits(0)) {
+			left = append(left, m)
+		}
+	}
+	return left
 }
 
 // units returns the differences of two methods in the first loss, by unit of chance, and the variance that fits add.

@@ -87,6 +87,8 @@ func (c *Comparison) leaves(p *baseline.Predicted, t task.Task) (out bool, why s
 	switch {
 	case !found:
 		why = fmt.Sprintf("%s is left out: %s scaling is not for the task %s", p.Name, p.By, t.About().Name)
+	case c.tries(p.Key) && (c.Validation == nil || c.EachRun || c.oneOfRuns || c.heavy(t)):
+		return true, ""
 	case task.Large(t) && c.Validation == nil:
 		return true, "methods with a temperature are left out: it needs labelled examples other than those of the test (" +
 			setting.Val.String() + ")"
@@ -101,6 +103,12 @@ func (c *Comparison) leaves(p *baseline.Predicted, t task.Task) (out bool, why s
 		why = ""
 	}
 	return true, why
+}
+
+// heavy reports whether a matrix for all classes takes longer to fit than to run networks.
+func (c *Comparison) heavy(t task.Task) bool {
+	k := float64(t.About().Classes)
+	return float64(c.Validation.Len())*k*k > mostTried
 }
 
 // fitsAll reports whether something is fitted to the validation data for every method: a scaling, a threshold, or noise that

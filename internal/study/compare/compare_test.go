@@ -144,8 +144,8 @@ func checkShown(t *testing.T, r *compare.Result) {
 		}
 	}
 	page := shown.Page()
-	// The NLL of stale statistics would flatten the others; the baseline has no difference.
-	if n := len(r.Methods); len(page.Tables) != 5 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != sound(r)-2 || !slices.Equal(page.Verdict, shown.Verdict) {
+	// Few errors leave differences in errors alone.
+	if n := len(r.Methods); len(page.Tables) != 5 || len(page.Methods) != n-1 || len(page.Differences) != 0 || page.Lead == nil || !slices.Equal(page.Verdict, shown.Verdict) {
 		t.Errorf("a page of %d tables, with figures of %d methods", len(page.Tables), len(page.Methods))
 	}
 	// Figures name a few of the methods, with the calibration error of the table.
@@ -161,7 +161,7 @@ func checkShown(t *testing.T, r *compare.Result) {
 	if got := strings.Join(named, "; "); !regexp.MustCompile(`^your network; your network-Temp \(T = .*\); SWA; SWA-Temp \(T = .*\); SWAG-Temp \(T = .*\); SWAG, tuned: .*$`).MatchString(got) {
 		t.Errorf("figures name %s", got)
 	}
-	if d := page.Differences; page.Lead == nil || len(d) != 1 || d[0].Rows[0].Value != 100*r.Methods[0].Differences[compare.ErrorLoss].Mean {
+	if d := page.Differences; page.Lead == nil || len(d) != 0 {
 		t.Errorf("%d differences: %+v", len(d), d)
 	}
 	js, err := json.Marshal(shown.JSON)
@@ -209,16 +209,6 @@ func checkShown(t *testing.T, r *compare.Result) {
 	if !order.Match(js) {
 		t.Errorf("the fields have another order: %s", js)
 	}
-}
-
-// sound counts the methods whose fits are determined.
-func sound(r *compare.Result) (n int) {
-	for _, m := range r.Methods {
-		if m.Sound() {
-			n++
-		}
-	}
-	return n
 }
 
 // printed returns what a comparison prints.

@@ -86,8 +86,9 @@ func (p pairs) differ(m, base *Method) map[string]Difference {
 		each := difference(loss.Values, base.Losses[k].Values)
 		units := p.clustered(each, nil)
 		d := chance.NewDifference(units, m.fits(k)+base.fits(k))
-		if loss.Key == ErrorLoss && len(units) == len(each) {
-			d.P = max(d.P, disagree(loss.Values, base.Losses[k].Values)) // with nine examples against one, the normal approximation fails
+		if loss.Key == ErrorLoss && len(units) == len(each) { // with nine examples against one, the normal approximation fails
+			more, less := disagreements(loss.Values, base.Losses[k].Values)
+			d.P, d.Interval = max(d.P, chance.SignTest(more, less)), chance.ErrorDifference(more, less, len(each))
 		}
 		out[loss.Key] = Difference{d, math.NaN()}
 	}
@@ -107,18 +108,17 @@ func (m *Method) fits(k int) float64 {
 	return m.Fits[k]
 }
 
-// disagree tests which of two methods errs more, by the examples on which only one errs.
-func disagree(a, b []float64) float64 {
-	won, lost := 0, 0
+// disagreements counts the examples on which only the first of two methods errs, and those on which only the second does.
+func disagreements(a, b []float64) (more, less int) {
 	for i := range a {
 		switch {
-		case a[i] < b[i]:
-			won++
 		case a[i] > b[i]:
-			lost++
+			more++
+		case a[i] < b[i]:
+			less++
 		}
 	}
-	return chance.SignTest(won, lost)
+	return more, less
 }
 
 // draws returns the effect of the random draws of two methods on their difference in the first loss. If both use the

@@ -15,39 +15,39 @@ import (
 
 // Redrawn holds the data for estimating how a method's losses vary with labels and draws.
 type Redrawn struct {
-	// Without holds the first loss without one group of members, by group and example, and Weights the weights of the
-	// groups. Both are nil without random draws.
+	// Without holds the first loss without one unit of chance, by unit and example, and Weights the weights of the units: a
+	// group of members, or an antithetic pair. Both are nil without random draws.
 	Without [][]float64
 	Weights []float64
 	// Reordered holds the first loss with other orders of the batch-norm examples, by order and example.
 	Reordered [][]float64
 	// Fits holds, by loss, the variance that a fitted number adds. It is nil for a method without one.
 	Fits []float64
+	// Unseen holds the first loss of each validation example, with fits that have not seen it. It is nil without such data, and
+	// for methods that do not predict it.
+	Unseen []float64
 }
 
-// FewMembers is the number of members below which nothing is concluded about a method: the effect of the draws cannot be
-// estimated.
-const FewMembers = 10
-
-// refits returns the variance of each loss that comes from the fit of the calibration of outcomes: see [builder.refitsWith].
-func (b *builder) refits(m *Method, fitted *task.Fitted, outcomes, validation []float64) ([]float64, error) {
-	return b.refitsWith(m, fitted, func(c *task.Calibration) ([]float64, []float64, error) {
+// refit computes what the fit of the calibration of outcomes adds: see [builder.refitWith].
+func (b *builder) refit(m *Method, fitted *task.Fitted, outcomes, validation []float64) error {
+	return b.refitWith(m, fitted, func(c *task.Calibration) ([]float64, []float64, error) {
 		return b.task.Apply(nil, c, outcomes), b.task.Apply(nil, c, validation), nil
 	})
 }
 
-// refitsWith returns, by loss, the variance that the fit of a number adds. It returns nil for a calibration without a
-// single number. A refit of noise changes one factor of the variances of all targets. A number that is fitted on other
+// refitWith computes, by loss, the variance that the fit of a number adds, and the losses of fits without each example. It computes
+// nothing for a calibration without a single number. A refit of noise changes one factor of the variances of all targets. A number that is fitted on other
 // folds of the test data affects the losses of its fold. The function with returns the outcomes of the test and the
 // validation data with another calibration.
-func (b *builder) refitsWith(m *Method, fitted *task.Fitted, with baseline.With) (variances []float64, err error) {
+func (b *builder) refitWith(m *Method, fitted *task.Fitted, with baseline.With) error {
+	m.Fits, m.Unseen = nil, nil
 	for k, c := range fitted.Each {
 		number, ok := c.Number()
 		if !ok {
-			return nil, nil
+			return nil
 		}
 		share := 1.0
-		each, err := chance.RefitVariances(func(factor float64) (on []float64, of [][]float64, err error) {
+		each, err := chance.NewRefit(func(factor float64) (on []float64, of [][]float64, err error) {
 			test, validation, err := with(c.With(number * factor))
 			if err != nil {
 				return nil, nil, err
@@ -68,15 +68,46 @@ func (b *builder) refitsWith(m *Method, fitted *task.Fitted, with baseline.With)
 			return all[0], of, err
 		})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		floats.Scale(share*share, each)
-		if variances == nil {
-			variances = make([]float64, len(each))
+		if m.Fits == nil {
+			m.Fits = make([]float64, len(each.Variances))
 		}
-		floats.Add(variances, each)
+		floats.AddScaled(m.Fits, share*share, each.Variances)
+		if !fitted.CrossFitted() {
+			m.Unseen = each.Unseen
+		}
 	}
-	return variances, nil
+	return nil
+}
+
+// unseenFolds is the number of folds of the validation data for methods that fit several numbers.
+const unseenFolds = 5
+
+// crossFit computes the losses of the validation data with fits that have not seen the examples.
+func (b *builder) crossFit(m *Method, by task.Calibrator, fitted *task.Fitted, validation []float64) (err error) {
+	if b.Validation == nil || m.Unseen != nil {
+		return nil
+	}
+	if m.Unseen = fitted.Single().Unseen; m.Unseen != nil {
+		return nil
+	}
+	labels := b.Validation.Labels()
+	folds, err := task.CrossFit(b.task, by, validation, labels, unseenFolds, b.Seed)
+	if err != nil {
+		return nil // too few examples, or one fold cannot be fitted
+	}
+	m.Unseen, err = b.firstLosses(m, folds.Apply(b.task, validation), labels)
+	return err
+}
+
+// firstLosses returns the first loss of each example.
+func (b *builder) firstLosses(m *Method, outcomes []float64, labels target.Target) ([]float64, error) {
+	all, err := b.losses(m, outcomes, labels)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }
 
 // losses returns the losses by loss and example.
@@ -92,22 +123,23 @@ func (b *builder) losses(m *Method, outcomes []float64, labels target.Target) (o
 // examples. The method keeps its calibration.
 func (b *builder) redraw(m *Method, p *baseline.Predicted) error {
 	loss := func(groups ...*baseline.Group) ([]float64, error) {
-		all, err := b.losses(m, b.calibrated(m, baseline.Average(0, groups...)), b.Test.Labels())
-		if err != nil {
-			return nil, err
-		}
-		return all[0], nil
+		return b.firstLosses(m, b.calibrated(m, baseline.Average(0, groups...)), b.Test.Labels())
 	}
-	for g := range p.Groups {
+	units := p.Units()
+	for g, unit := range units {
 		if !p.Drawn {
 			break
 		}
-		m.Weights = append(m.Weights, float64(p.Groups[g].Weight))
-		if len(p.Groups) == 1 {
-			m.Without = append(m.Without, m.Losses[0].Values) // a single group gives no information
+		weight := 0.0
+		for _, group := range unit {
+			weight += float64(group.Weight)
+		}
+		m.Weights = append(m.Weights, weight)
+		if len(units) == 1 {
+			m.Without = append(m.Without, m.Losses[0].Values) // a single unit gives no information
 			break
 		}
-		l, err := loss(slices.Concat(p.Groups[:g], p.Groups[g+1:])...)
+		l, err := loss(slices.Concat(slices.Concat(units[:g]...), slices.Concat(units[g+1:]...))...)
 		if err != nil {
 			return err
 		}
@@ -137,10 +169,10 @@ func (b *builder) more(p *baseline.Predicted) (int, error) {
 	if base == nil || !base.Sound() {
 		base = find(b.methods, baseline.SWA)
 	}
-	if base == nil || !base.Sound() || len(p.Groups) < FewMembers {
+	if base == nil || !base.Sound() || len(p.Groups) < chance.LeastMembers(p.Antithetic) {
 		return p.Members, nil
 	}
-	m := &Method{Members: p.Members}
+	m := &Method{Members: p.Members, Antithetic: p.Antithetic}
 	var validation []float64
 	if p.Validation != nil {
 		validation = p.Validation.Mean()
@@ -163,5 +195,5 @@ func (b *builder) more(p *baseline.Predicted) (int, error) {
 	if !(draws > examples/2) {
 		return p.Members, nil
 	}
-	return min(b.MaxMembers, max(p.Members+1, Settling(p.Members, draws, examples))), nil
+	return min(b.MaxMembers, max(p.Members+2, Settling(p.Members, draws, examples))), nil
 }

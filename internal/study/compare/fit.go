@@ -3,6 +3,10 @@ package compare
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -34,9 +38,7 @@ func (b *builder) fitAll(m *Method, p *baseline.Predicted) (*kept, error) {
 	if p.Fitted == nil {
 		return all, nil
 	}
-	var err error
-	m.Fits, err = b.refitsWith(m, p.Fitted, p.With)
-	return all, err
+	return all, b.refitWith(m, p.Fitted, p.With)
 }
 
 // fitNoise fits the missing noise. Networks for a regression may predict none. Then each method gets the noise that makes the
@@ -50,8 +52,7 @@ func (b *builder) fitNoise(m *Method, all *kept) (err error) {
 		return nil
 	}
 	m.deploy(m.Noise)
-	m.Fits, err = b.refits(m, m.Noise, all.raw, all.rawValidation)
-	return err
+	return b.refit(m, m.Noise, all.raw, all.rawValidation)
 }
 
 // withNoise returns the outcomes of the test and validation data with the missing noise. It returns them unchanged if no noise
@@ -71,6 +72,9 @@ func (b *builder) withNoise(outcomes, validation []float64) (test, val []float64
 func (b *builder) fitScaling(m *Method, p *baseline.Predicted, by task.Calibrator, all *kept) error {
 	if p.By == "" {
 		all.final = all.own
+		if m.Noise == nil && p.Fitted == nil && all.validation != nil {
+			m.Unseen, _ = b.firstLosses(m, all.validation, b.Validation.Labels()) // what fits to them reports labels that are wrong
+		}
 		return b.decide(m, all.validation)
 	}
 	scaled, s, err := b.scale(by, all.own, all.validation)
@@ -82,9 +86,37 @@ func (b *builder) fitScaling(m *Method, p *baseline.Predicted, by task.Calibrato
 		return err
 	}
 	all.final = scaled
-	m.Fits, err = b.refits(m, s, all.own, all.validation)
-	return err
+	if err := b.refit(m, s, all.own, all.validation); err != nil {
+		return err
+	}
+	if !b.tries(m.Key) {
+		return b.crossFit(m, by, s, all.validation)
+	}
+	if m.Undetermined != "" {
+		return &leftOut{}
+	}
+	if err := b.crossFit(m, by, s, all.validation); err != nil {
+		return err
+	}
+	stem := strings.TrimSuffix(m.Key, string(by.Method))
+	for _, o := range b.methods {
+		other := strings.HasPrefix(o.Key, stem) && o.Key != m.Key && o.Unseen != nil
+		if m.Unseen == nil || other && floats.Sum(o.Unseen) <= floats.Sum(m.Unseen) {
+			return &leftOut{}
+		}
+	}
+	return nil
 }
+
+// tries reports whether a method is a row only if cross-validation prefers it to other calibrations of the same network. Nobody asked
+// for it.
+func (c *Comparison) tries(key string) bool {
+	return baseline.Tried(key) && !c.Full && !slices.Contains(c.Asked, key)
+}
+
+// mostTried bounds rows·classes² for a method that is tried. A fit takes some ten passes with as many multiplications, and
+// cross-validation five fits.
+const mostTried = 2e7
 
 // fit fits a calibrator on the validation data, or on halves of the test data without it.
 func (b *builder) fit(by task.Calibrator, outcomes, validation []float64) (*task.Fitted, error) {

@@ -38,6 +38,8 @@ type Method struct {
 	Key     string // name for --methods
 	Name    string // name in tables
 	Members int
+	// Antithetic reports that the members are pairs.
+	Antithetic bool
 	// Networks is the number of networks for a prediction.
 	Networks int
 	// Deploy holds the settings with which sample makes the method's ensemble, including the temperature. Posteriors
@@ -162,6 +164,24 @@ func (m *Method) OwnDraws() (d chance.Draws, ok bool) {
 		return d, false
 	}
 	return chance.NewDraws(m.Losses[0].Values, m.Without, m.Weights), true
+}
+
+// Drawn returns the number of members that were asked for or, if it was found, that of SWAG or of the first method with members.
+func (r *Result) Drawn() int {
+	if r.Members > 0 {
+		return r.Members
+	}
+	for _, key := range []string{baseline.SWAG, baseline.SWAGTemp} {
+		if m := r.Method(key); m != nil {
+			return m.Members
+		}
+	}
+	for _, m := range r.Methods {
+		if m.Antithetic {
+			return m.Members
+		}
+	}
+	return ensemble.DefaultMembers
 }
 
 // Drawn reports whether the method has random draws.

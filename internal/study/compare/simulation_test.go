@@ -30,6 +30,14 @@ type draw struct {
 	u [directions]float64
 }
 
+func (d draw) mirrored() draw {
+	d.v = -d.v
+	for k := range d.u {
+		d.u[k] = -d.u[k]
+	}
+	return d
+}
+
 func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
 // normal integrates f over z ~ N(0, 1), to 1e-10 for functions as smooth as these.
@@ -64,15 +72,18 @@ func (p population) loss(of func(x float64) float64) float64 {
 	return normal(func(z float64) float64 { return p.nll(p.spread*z, of(p.spread*z)) })
 }
 
-// few is the expected NLL of so many members minus that of infinitely many. Members of an example are independent, so
-// their common effects do not matter here.
-func (p population) few(members, tested int) (sum float64) {
+// few is the expected NLL of so many members minus that of infinitely many. Members of an example are independent, or
+// antithetic pairs, so their common effects do not matter here.
+func (p population) few(members, tested int, antithetic bool) (sum float64) {
 	examples := fresh(tested)
 	rng := rand.New(rand.NewPCG(99, 0))
 	for range examples {
-		x, q := p.spread*rng.NormFloat64(), 0.0
-		for range members {
-			q += sigmoid(x+math.Hypot(p.scatter, p.growth*x)*rng.NormFloat64()) / float64(members)
+		x, q, z := p.spread*rng.NormFloat64(), 0.0, 0.0
+		for k := range members {
+			if z = -z; !antithetic || k%2 == 0 {
+				z = rng.NormFloat64()
+			}
+			q += sigmoid(x+math.Hypot(p.scatter, p.growth*x)*z) / float64(members)
 		}
 		sum += (p.nll(x, q) - p.nll(x, p.members(x))) / float64(examples)
 	}
@@ -140,7 +151,7 @@ type trial struct {
 }
 
 // compared compares SWA, SWA-Temp and SWAG on a sample, by the functions that Run calls.
-func (p population) compared(t *testing.T, seed uint64, examples, validation, members int) trial {
+func (p population) compared(t *testing.T, seed uint64, examples, validation, members int, antithetic bool) trial {
 	t.Helper()
 	binary, err := task.New("binary", task.OutputSpec{Count: 1})
 	if err != nil {
@@ -160,7 +171,7 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 				t.Fatal(err)
 			}
 			m.Scaling = s
-			if m.Fits, err = b.refits(m, s, outcomes, validation); err != nil {
+			if err := b.refit(m, s, outcomes, validation); err != nil {
 				t.Fatal(err)
 			}
 			outcomes = scaled
@@ -178,12 +189,15 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 	swa := p.member(binary, draw{}, test, val)
 	add(swa, baseline.SWA, "")
 	add(swa, baseline.SWATemp, task.OneNumber)
-	swag := &baseline.Predicted{Drawn: true, Grouped: true, Data: []*infer.Sums{{}}, Validation: &infer.Sums{}}
+	swag := &baseline.Predicted{Drawn: true, Grouped: true, Antithetic: antithetic, Data: []*infer.Sums{{}}, Validation: &infer.Sums{}}
 	out := trial{}
 	for k := range members {
 		d := draw{v: rng.NormFloat64()}
 		for j := range d.u {
 			d.u[j] = rng.NormFloat64()
+		}
+		if antithetic && k%2 == 1 {
+			d = out.draws[k-1].mirrored()
 		}
 		out.draws = append(out.draws, d)
 		swag.Take(p.member(binary, d, test, val), k)
@@ -215,14 +229,20 @@ func (p population) deployed(tr trial, rng *rand.Rand) (sum float64) {
 }
 
 // Intervals of 95 % hold the true difference between SWAG and SWA-Temp in 93 to 97 % of samples, for three questions: of
-// these networks on new examples, of as many members with another seed, and of infinitely many. The verdict claims a
+// these networks on new examples, of as many members with another seed, and of infinitely many. Antithetic pairs are the units of chance. The verdict claims a
 // difference that is not so in at most 5 %. With every change the same is asked of a few samples, of which chance may take
 // several. At night the limits allow for the chance of the repetitions: three binomial standard errors.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	repetitions, sizes, counts, slack := reliability.Figure(6, 1000), []int{1000}, []int{30}, 0.4
+	type drawn struct {
+		members    int
+		antithetic bool
+	}
+	repetitions, sizes, slack := reliability.Figure(6, 1000), []int{1000}, 0.4
+	counts := []drawn{{30, false}, {8, true}}
 	if repetitions > 100 {
-		sizes, counts, slack = []int{500, 5000, 50_000}, []int{10, 30, 100}, 0.02
+		sizes, slack = []int{500, 5000, 50_000}, 0.02
+		counts = []drawn{{10, false}, {30, false}, {100, false}, {6, true}, {10, true}, {16, true}, {30, true}}
 	}
 	for name, p := range map[string]population{
 		"alike":  {spread: 3, target: 0.7, scatter: 1.4, growth: 0.3},
@@ -231,18 +251,19 @@ func TestSimulation(t *testing.T) {
 	} {
 		many := p.loss(p.members)
 		for _, examples := range sizes {
-			for _, members := range counts {
-				t.Run(fmt.Sprintf("%s/%d examples/%d members", name, examples, members), func(t *testing.T) {
+			for _, of := range counts {
+				members := of.members
+				t.Run(fmt.Sprintf("%s/%d examples/%d members, antithetic %v", name, examples, members, of.antithetic), func(t *testing.T) {
 					t.Parallel()
 					repetitions := repetitions
 					if examples == 50_000 {
 						repetitions = min(repetitions, 200)
 					}
-					few, wrong, swaTemp := p.few(members, examples), 0, 0.0
+					few, wrong, swaTemp := p.few(members, examples, of.antithetic), 0, 0.0
 					intervals := map[string][]chance.Interval{}
 					var deployed []float64
 					for seed := range repetitions {
-						tr := p.compared(t, uint64(seed), examples, max(500, examples/4), members)
+						tr := p.compared(t, uint64(seed), examples, max(500, examples/4), members, of.antithetic)
 						m := tr.Methods[2]
 						d := tr.Main(m)
 						deployed = append(deployed, p.deployed(tr, rand.New(rand.NewPCG(uint64(seed), 1))))

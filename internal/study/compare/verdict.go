@@ -5,13 +5,15 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 const (
 	// FewErrors is the number of errors that at least one of two methods must make. With fewer errors a loss depends
-	// on a handful of examples, and the normal approximation fails.
+	// on a handful of examples, and the normal approximation fails: with 3 to 10 errors, 95 % intervals of an NLL hold in 89 to 92 %.
+	// From 30 on they hold in 94 %.
 	FewErrors = 30
 
 	significant = 0.05
@@ -94,7 +96,7 @@ func (r *Result) betterPlain(base *Method) *Method {
 // the method without the number, and fits is the variance that the fit adds to it.
 //
 // The cost of a number that is not needed is ½·h·v·χ² if validation and test data are of one kind. χ² has one degree of freedom,
-// and fits is ½(h·v)²: see [chance.RefitVariances]. The choice of the test data adds a normal error. Each has the
+// and fits is ½(h·v)²: see [chance.NewRefit]. The choice of the test data adds a normal error. Each has the
 // quantile of 0.999. TestUnlike has the rate of false alarms.
 func (r *Result) unlike(d Difference, fits float64) bool {
 	const chiSquared, normal = 10.828, 3.090
@@ -165,6 +167,14 @@ func (r *Result) CountsErrors() bool {
 // Enough reports whether there are enough errors to rank two methods.
 func (r *Result) Enough(a, b *Method) bool {
 	return !r.CountsErrors() || max(r.wrong(a), r.wrong(b)) >= FewErrors
+}
+
+// Held returns an interval of the first loss, without its ends if the methods make too few errors for it to hold.
+func (r *Result) Held(a, b *Method, i chance.Interval) chance.Interval {
+	if !r.Enough(a, b) {
+		i.Low, i.High = math.NaN(), math.NaN()
+	}
+	return i
 }
 
 // Told returns 1 if a method is significantly worse than the baseline in a loss, −1 if it is better, and 0 otherwise.

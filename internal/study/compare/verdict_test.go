@@ -68,6 +68,8 @@ func TestVerdict(t *testing.T) {
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
 	unlucky := method(baseline.SWAG, "SWAG", 30, many, 0.0055, 0.0016, 0.0094, 0.02)
 	unlucky.Draws = chance.Draws{Variance: 0.0033 * 0.0033, DoF: 29, Bias: 0.0036}
+	wild := method(baseline.SWAG, "SWAG", 30, many, 0.0055, 0.0016, 0.0094, 0.02)
+	wild.Draws = chance.Draws{Variance: 0.02 * 0.02, DoF: 29}
 	same := method(baseline.SWAG, "SWAG", 30, many, 0.0002, -0.0018, 0.0022, 0.84)
 	scaled := method(baseline.SWAGTemp, "SWAG-Temp (T = 0.90)", 30, many, -0.013, -0.021, -0.005, 0.0004)
 	dropout := method("swa-dropout", "SWA-Dropout", 30, many, -0.05, -0.06, -0.04, 0.0004)
@@ -80,35 +82,46 @@ func TestVerdict(t *testing.T) {
 		"better": {[]*compare.Method{temp, better}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 networks is clearly better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
-			"With other seeds: −0.0120 [−0.0200, −0.0040], better too.",
+			"SWAG against SWA-Temp, with other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"alike": {[]*compare.Method{temp, same}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 networks shows no clear gain over SWA-Temp: +0.0002 [−0.0018, +0.0022].",
-			"With other seeds: +0.0002 [−0.0018, +0.0022], which is open.",
+			"SWAG with 30 networks shows no clear gain over SWA-Temp: +0.0002 [−0.0018, +0.0022]. That excludes only a gain above 0.0018.",
+			"SWAG against SWA-Temp, with other seeds: +0.0002 [−0.0018, +0.0022], which is open.",
+		}},
+		"perhaps a gain": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, -0.002, -0.006, 0.002, 0.34)}, 1000, []string{
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
+			"SWAG with 30 networks shows no clear gain over SWA-Temp: −0.0020 [−0.0060, +0.0020]. About 4,000 test images would make a gain of this size clear.",
+			"SWAG against SWA-Temp, with other seeds: −0.0020 [−0.0060, +0.0020], which is open.",
+		}},
+		"far from settled": {[]*compare.Method{temp, wild}, 5000, []string{
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
+			"SWAG with 30 networks is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094].",
+			"SWAG against SWA-Temp, with other seeds: +0.0055 [−0.0356, +0.0466], which is open.",
+			"Draws add more error (±0.0200) than images (±0.0020). About 12,130 members would settle it, which does not pay.",
 		}},
 		"an unlucky draw": {[]*compare.Method{temp, unlucky}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 networks is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094].",
-			"With other seeds: +0.0055 [−0.0022, +0.0132], which is open.",
+			"SWAG against SWA-Temp, with other seeds: +0.0055 [−0.0022, +0.0132], which is open.",
 			"Draws add more error (±0.0033) than images (±0.0020). Members 340 settles it.",
 		}},
 		"perhaps by chance": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
 			"Deploy SWA: NLL 0.1160 with 1 network for each prediction.",
 			"SWAG with 30 networks is worse than SWA: +0.0070 [+0.0024, +0.0116].",
-			"Against SWA-Temp, with other seeds: +0.0030 [+0.0001, +0.0059], which is open.",
+			"SWAG against SWA-Temp, with other seeds: +0.0030 [+0.0001, +0.0059], which one of 2 tests may show by chance.",
 		}},
 		"worse, and accuracy too": {[]*compare.Method{temp, worse}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 networks is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
-			"With other seeds: +0.0030 [+0.0010, +0.0050], worse too.",
+			"SWAG against SWA-Temp, with other seeds: +0.0030 [+0.0010, +0.0050], worse too.",
 			"Accuracy against SWA-Temp, points: SWAG −0.40.",
 		}},
 		// What cannot be deployed, and what has stale statistics, is not deployed.
 		"others, few examples": {[]*compare.Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
 			"Deploy MultiSWAG, 3 runs: NLL 0.1000 with 30 networks for each prediction.",
 			"MultiSWAG, 3 runs with 30 networks is clearly better than SWA-Temp: −0.0200 [−0.0321, −0.0079].",
-			"With other seeds: −0.0130 [−0.0210, −0.0050], better too.",
+			"SWAG-Temp against SWA-Temp, with other seeds: −0.0130 [−0.0210, −0.0050], better too.",
 			"500 test images are few: only large differences can show.",
 		}},
 		"infinite": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, inf, nan, nan, nan)}, 5000, []string{
@@ -148,13 +161,13 @@ func TestVerdict(t *testing.T) {
 		// A method that is not determined has the lowest loss, and is not deployed.
 		"at their lower bounds": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
 			"Nothing is recommended: the fit for SWA-Temp, SWAG-Temp is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE.",
-			"Against SWA, with other seeds: −0.0120 [−0.0200, −0.0040], better too.",
+			"SWAG against SWA, with other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"a fit on too few halves": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 networks is clearly better than SWA: −0.0120 [−0.0200, −0.0040].",
 			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
-			"With other seeds: −0.0120 [−0.0200, −0.0040], better too.",
+			"SWAG against SWA, with other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"at its upper bound": {[]*compare.Method{plain, bound, better}, 5000, []string{
 			"Nothing is recommended: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (the fit with ClassNames), the labels, and the preprocessing.",
@@ -223,5 +236,6 @@ type images struct {
 	n int
 }
 
-func (d images) Len() int       { return d.n }
-func (d images) Shape() []int64 { return []int64{3, 32, 32} }
+func (d images) Len() int                  { return d.n }
+func (d images) Shape() []int64            { return []int64{3, 32, 32} }
+func (d images) Sources() []dataset.Source { return nil }

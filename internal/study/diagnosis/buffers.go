@@ -28,13 +28,10 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 			"iteration makes those of every member (%s)",
 			some(n), 2*len(n), overrule()))
 	}
-	written := 0
 	byReason := make(map[string][]weights.Tensor)
 	var reasons []string
 	for _, t := range l.Tensors {
 		switch {
-		case t.Role == weights.Statistic && t.Reason != "":
-			written++
 		case t.Role == weights.Buffer && !norms.Has(t.Name):
 			if byReason[t.Reason] == nil {
 				reasons = append(reasons, t.Reason)
@@ -42,9 +39,9 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 			byReason[t.Reason] = append(byReason[t.Reason], t)
 		}
 	}
-	if written > 0 {
+	if layers := written(l); layers > 0 {
 		notes = append(notes, fmt.Sprintf("the graph writes batch norm out in operators, %d layers. Their running statistics are kept "+
-			"out of the average, and recomputed for every member (%s)", written/2, overrule()))
+			"out of the average, and recomputed for every member (%s)", layers, overrule()))
 	}
 	for _, reason := range reasons {
 		of := byReason[reason]
@@ -57,10 +54,9 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 			some(names), reason, report.Percent(spread(of, rows), 1), len(rows), "If they are weights, "+overrule()))
 	}
 	if roots := rooted(m, l); len(roots) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: the graph adds a small number to them and takes the root, as batch norm does with "+
-			"its running variance, but it shows no batch norm. They are averaged and drawn like weights, and a negative draw gives NaN. "+
-			"Export again with batch norm as one operator. %s keeps a running statistic out of the average, and every member has the "+
-			"last checkpoint's",
+		warnings = append(warnings, fmt.Sprintf("%s: the graph takes the root of them, as batch norm does with its running variance, but "+
+			"it shows no batch norm. They are averaged and drawn like weights, and a draw below 0 is refused. Export again with batch "+
+			"norm as one operator. %s keeps a running statistic out of the average, and every member has the last checkpoint's",
 			some(roots), setting.Fit.With(setting.Role.With("NAME=buffer"))))
 	}
 	if folded := foldedNorms(m, l); len(folded) > 0 {
@@ -72,12 +68,25 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 	return notes, warnings
 }
 
-// rooted names the parameters that may be running variances of a batch norm which is written out in an unknown form.
-func rooted(m *onnxio.Model, l *weights.Layout) []string {
-	return slices.DeleteFunc(onnxio.UnderRoots(m), func(name string) bool {
-		t, ok := l.Find(name)
-		return !ok || t.Role != weights.Parameter
-	})
+// written returns the number of batch-norm layers that the graph writes out in operators. Only their statistics have a reason.
+func written(l *weights.Layout) int {
+	statistics := 0
+	for _, t := range l.Tensors {
+		if t.Role == weights.Statistic && t.Reason != "" {
+			statistics++
+		}
+	}
+	return statistics / 2
+}
+
+// rooted names the parameters that the graph takes the root of, unless something tells why they are parameters.
+func rooted(m *onnxio.Model, l *weights.Layout) (names []string) {
+	for _, r := range m.Roots() {
+		if t, ok := l.Find(r.Tensor); ok && t.Role == weights.Parameter && t.Reason == "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
 }
 
 // foldedNorms names the parameters that the exporter computed from a weight and the

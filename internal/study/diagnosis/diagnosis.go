@@ -86,6 +86,7 @@ func Diagnose(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	if err == nil {
 		if set, err = checkpoints.New(models); err == nil {
 			d.Tensors, d.Parameters = set.Layout.Tensors, set.Layout.Len(weights.Parameter)
+			d.BatchNorms += written(set.Layout)
 			if err := d.readIterates(ctx, set); err != nil {
 				return nil, err
 			}
@@ -98,6 +99,9 @@ func Diagnose(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	}
 	return d, nil
 }
+
+// Reject says that the models are not usable for a reason that Diagnose does not see.
+func (d *Diagnosis) Reject(err error) { d.judge(nil, err) }
 
 // describe sets what the network takes and gives. It judges again if the output cannot be predictions.
 func (d *Diagnosis) describe(m *onnxio.Model, l *weights.Layout) {

@@ -64,7 +64,8 @@ type Result struct {
 }
 
 // ErrTooFew is the error for an ensemble with too few members to stop early.
-var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed", ensemble.LeastMembers)
+var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed, and 8 in antithetic pairs",
+	ensemble.LeastMembers)
 
 var (
 	// ErrBroken is the error for a guarantee that no candidate keeps.
@@ -187,7 +188,7 @@ func (x *seen) herd() (order []int) {
 	taken := make([]bool, all)
 	toTaken := make([]float64, all)
 	var square, product, weight float64 // of the sum of those taken: with itself, and with the sum of all
-	for len(order) < all {
+	for all-len(order) >= unit {
 		best, least := -1, math.Inf(1)
 		add := func(k int) (s, p, w float64) {
 			s, p, w = square, product, weight
@@ -200,7 +201,7 @@ func (x *seen) herd() (order []int) {
 			}
 			return s, p, w
 		}
-		for k := 0; k < all; k += unit {
+		for k := 0; k+unit <= all; k += unit {
 			if taken[k] {
 				continue
 			}
@@ -216,6 +217,9 @@ func (x *seen) herd() (order []int) {
 				toTaken[b] += gram.At(a, b)
 			}
 		}
+	}
+	if all%unit > 0 {
+		order = append(order, all-1) // it has no partner
 	}
 	return order
 }

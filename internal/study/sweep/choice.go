@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -21,11 +22,7 @@ import (
 )
 
 const (
-	standard = 1 // place of the default in the settings and in the points
-	// fewMembers is the number of members below which no setting is called better: the effect of the draws cannot be
-	// estimated.
-	fewMembers = 10
-
+	standard        = 1 // place of the default in the settings and in the points
 	resamples       = 1000
 	resamplesStream = 0x7377656570 // "sweep": separates the resamples from other uses of a seed
 )
@@ -116,7 +113,7 @@ func (s *Sweep) tuning() Sweep {
 // TuneImages returns the number of images that Tune sends through networks, without those of extensions.
 func (s *Sweep) TuneImages() int64 {
 	on := s.tuning()
-	return on.Images(on.Members)
+	return on.Images(cmp.Or(on.Members, ensemble.DefaultMembers))
 }
 
 // explore tries the settings with recomputed statistics and chooses one. While the choice has untried neighbours, it
@@ -207,7 +204,7 @@ func (r *Result) choose() {
 		Validated:    r.Validation != nil,
 		Share:        shares[best],
 		DefaultShare: shares[standard],
-		Few:          r.Points[standard].Members < fewMembers,
+		Few:          r.Points[standard].Members < chance.LeastMembers(r.Antithetic),
 	}
 	if cut, ok := dataset.CutOf(cmp.Or(r.Validation, r.Test)); ok {
 		c.Of = map[bool]string{true: "blocks of the text", false: "documents"}[cut.Documents == nil]

@@ -131,9 +131,9 @@ func made(t *testing.T, k task.Task, test, validation []int, settings []Setting,
 	for i, set := range settings {
 		a, p := &average{}, Point{Setting: set, Members: members, Default: i == standard, Temperature: math.NaN()}
 		for m := range members {
-			a.test.add(outcome(k, logits(i, m, false)), !set.SWA())
+			a.test.add(outcome(k, logits(i, m, false)), map[bool]int{false: 1}[set.SWA()])
 			if validation != nil {
-				a.validation.add(outcome(k, logits(i, m, true)), !set.SWA())
+				a.validation.add(outcome(k, logits(i, m, true)), map[bool]int{false: 1}[set.SWA()])
 			}
 			if set.SWA() {
 				break

@@ -8,9 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// maxAutoMembers bounds the number of members if the user does not set it.
-const maxAutoMembers = 256
-
 // curve records the scores of the average as members are added.
 type curve struct {
 	sweep   *Sweep
@@ -27,8 +24,7 @@ func (r shown) averagedLoss() string {
 	return r.loss().Name
 }
 
-// add adds a member and the average that includes it. If the number of members is open, it returns errEnough once
-// there are enough.
+// add adds a member and the average that includes it.
 func (c *curve) add(member, all *infer.Sums) error {
 	c.targets = append(c.targets, member.Task.Likelihoods(member.Outcome, c.sweep.Test.Labels()))
 	e, err := all.Evaluate(c.sweep.Test.Labels(), c.sweep.options())
@@ -37,19 +33,15 @@ func (c *curve) add(member, all *infer.Sums) error {
 	}
 	e.Losses = nil // one per image, at each number of members
 	c.points = append(c.points, CurvePoint{Members: len(c.targets), Evaluation: e})
-	n := chance.NewMonteCarloError(c.targets, c.sweep.Tolerance)
-	if c.sweep.Members == 0 && n.Enough > 0 && n.Enough <= n.Members {
-		return errEnough
-	}
 	return nil
 }
 
 // finish stores the curve and the Monte Carlo error of all members in a result.
 func (c *curve) finish(ctx context.Context, r *Result) error {
-	bands, err := chance.NLLByMembers(ctx, c.targets, r.Seed)
+	bands, err := chance.NLLByMembers(ctx, c.targets, r.Antithetic, r.Seed)
 	for m, band := range bands {
 		c.points[m].AnyOrder = band
 	}
-	r.Curve, r.Error = c.points, chance.NewMonteCarloError(c.targets, c.sweep.Tolerance)
+	r.Curve, r.Error = c.points, chance.NewMonteCarloError(c.targets, r.Antithetic, 0)
 	return err
 }

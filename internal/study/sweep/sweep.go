@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -54,10 +55,10 @@ type Sweep struct {
 	// see [Choice].
 	Validation dataset.Dataset
 
-	// Members is S. Zero means as many as make a difference: see [chance.MonteCarloError].
-	Members   int
-	Tolerance float64 // of the NLL in nats, for Members 0; 0 means a quarter of its standard error
-	Seed      uint64
+	// Members is S. Zero means as many as the default setting needs: see [ensemble.Enough].
+	Members    int
+	Antithetic bool // members are drawn in pairs
+	Seed       uint64
 	// Scales and Ranks are the values to try. A rank of 0 is the diagonal alone. The paper's settings are always
 	// included: see [Sweep.Default].
 	Scales []float64
@@ -271,7 +272,7 @@ func (s *Sweep) Check() error {
 
 // Draws returns the sampling options of a setting.
 func (s *Sweep) Draws(set Setting) swag.SampleOptions {
-	opts := swag.SampleOptions{Seed: s.Seed, Scale: set.Scale, Covariance: set.Covariance, Rank: set.Rank}
+	opts := swag.SampleOptions{Seed: s.Seed, Scale: set.Scale, Covariance: set.Covariance, Rank: set.Rank, Antithetic: s.Antithetic}
 	if opts.Rank == s.Network.Posterior.Options.Columns {
 		opts.Rank = 0 // all columns, whatever the divisor
 	}
@@ -318,8 +319,11 @@ func (r *Result) try(ctx context.Context, run infer.Run, set Setting, members in
 	a := &average{sweep: r.Sweep, setting: set, members: members}
 	p := Point{Setting: set, Default: len(r.Points) == standard, Temperature: math.NaN()}
 	if p.Default {
-		if a.curve = r.curve; members == 0 {
-			a.members = maxAutoMembers
+		a.curve = r.curve
+	}
+	if members == 0 {
+		if a.members = ensemble.DefaultMembers; p.Default && r.Antithetic {
+			a.enough = &ensemble.Enough{}
 		}
 	}
 	if err := a.run(ctx, run); err != nil {
@@ -482,11 +486,11 @@ type part struct {
 	groups []*infer.Sums // nil for a single network
 }
 
-// add adds a member, to a group of its own if the memory suffices.
-func (p *part) add(member *infer.Sums, grouped bool) {
-	if grouped {
+// add adds a member, to a group of its unit if the memory suffices. A unit is a member or an antithetic pair; 0 is for no groups.
+func (p *part) add(member *infer.Sums, unit int) {
+	if unit > 0 {
 		most := groupBytes / (8 * (len(member.Outcome) + someSettings*len(member.Entropy)))
-		k := p.all.Members % max(fewestGroups, most)
+		k := p.all.Members / unit % max(fewestGroups, most)
 		if k == len(p.groups) {
 			p.groups = append(p.groups, &infer.Sums{})
 		}
@@ -533,7 +537,19 @@ type average struct {
 	members          int
 	shard            *infer.Shard // the members that run; nil for all
 	test, validation part
-	curve            *curve // only the default setting has one
+	curve            *curve           // only the default setting has one
+	enough           *ensemble.Enough // ends the members of the default setting; nil if their number is given
+}
+
+// unit is the number of members that are drawn together: see [part.add].
+func (a *average) unit() int {
+	switch {
+	case a.setting.SWA():
+		return 0
+	case a.sweep.Antithetic:
+		return 2
+	}
+	return 1
 }
 
 // errEnough stops adding members to a setting.
@@ -576,7 +592,7 @@ func (a *average) run(ctx context.Context, run infer.Run) error {
 				if err := run.Predict(ctx, model, data, member); err != nil {
 					return nil, err
 				}
-				p.add(member, !a.setting.SWA())
+				p.add(member, a.unit())
 				return member, fits(member, data, run.Memory().Networks())
 			}
 			if s.Validation != nil {
@@ -585,10 +601,15 @@ func (a *average) run(ctx context.Context, run infer.Run) error {
 				}
 			}
 			member, err := predict(s.Test, &a.test)
-			if err != nil || a.curve == nil {
-				return err
+			if err == nil && a.curve != nil {
+				err = a.curve.add(member, &a.test.all)
 			}
-			return a.curve.add(member, &a.test.all)
+			if err == nil && a.enough != nil {
+				if a.enough.Add(member); a.enough.Reached() {
+					return errEnough
+				}
+			}
+			return err
 		})
 	if errors.Is(err, errEnough) {
 		return nil

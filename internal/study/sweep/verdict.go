@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -38,8 +39,8 @@ func (r shown) recommendation() string {
 	p, swa, c := r.recommended(), r.name(Setting{}), r.Choice
 	what := map[bool]string{true: "the paper's default, "}[p.Default] + r.name(p.Setting)
 	if c.Few {
-		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use %s.", what, fewMembers,
-			setting.Members.With(strconv.Itoa(ensemble.DefaultMembers)))
+		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use %s.", what,
+			chance.LeastMembers(r.Antithetic), setting.Members.With(strconv.Itoa(ensemble.DefaultMembers)))
 	}
 	differences := fmt.Sprintf("%s %s from %s", report.Signed(c.OverSWA.Mean, 4), report.Interval(c.OverSWA.Low, c.OverSWA.High, 4), swa)
 	if c.Setting.SWA() {
@@ -90,7 +91,12 @@ func (r *Result) Next() []study.Step {
 func (r shown) membersVerdict() string {
 	n := r.Error
 	members, enough := report.Plural(n.Members, "member"), report.Thousands(n.Enough)
+	if r.Antithetic {
+		members += " in antithetic pairs"
+	}
 	switch {
+	case r.Sweep.Members == 0 && r.Antithetic:
+		return fmt.Sprintf("%s are as near to very many members as %d independent ones.", members, ensemble.DefaultMembers)
 	case n.Enough == 0 || math.IsNaN(n.Change()):
 		return fmt.Sprintf("The number of members that is enough cannot be estimated from %s.", members)
 	case n.Enough <= n.Members:

@@ -109,6 +109,14 @@ func (c Content) From(at Span) []byte {
 	return p.Data[at.Start-p.Start : end-p.Start : end-p.Start]
 }
 
+// Copy returns a copy of a range, up to its first hole.
+func (c Content) Copy(at Span) (out []byte) {
+	for part := c.From(at); len(part) > 0; part = c.From(at) {
+		out, at.Start = append(out, part...), at.Start+len(part)
+	}
+	return out
+}
+
 // Bytes returns a range that lies in one part, or false if the range contains a hole or spans several parts.
 func (c Content) Bytes(at Span) ([]byte, bool) {
 	b := c.From(at)

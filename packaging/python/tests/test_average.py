@@ -45,6 +45,59 @@ def test_members(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp
     assert len(drawn) == 3 and not torch.equal(drawn[0], drawn[1])
 
 
+class Messages(nn.Module):
+    """Takes any object, in a loop over its parts: no exporter takes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.bn, self.frozen = nn.Linear(3, 8), nn.BatchNorm1d(8), nn.BatchNorm1d(8)
+        self.drop, self.out = nn.Dropout(0.5), nn.Linear(8, 2)
+
+    def forward(self, graphs: list[torch.Tensor]) -> torch.Tensor:
+        h = self.bn(torch.stack([self.inside(g).relu().sum(0) for g in graphs]))
+        return self.out(self.drop(self.frozen(h)))
+
+
+@pytest.mark.parametrize("form", ["tuple", "dict", "module."])
+def test_average_without_a_graph(tmp_path: Path, form: str) -> None:
+    torch.manual_seed(1)
+    net = Messages()
+    net.frozen.running_mean += 0.5
+    batches = [[torch.randn(2 + (k + i) % 3, 3) for i in range(8)] for k in range(6)]
+    want = torch.optim.swa_utils.AveragedModel(net)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(4):
+        net.train()
+        net.frozen.eval()
+        for graphs in batches:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(graphs), torch.tensor([0, 1] * 4)).backward()
+            optimizer.step()
+        want.update_parameters(net)
+        prefix = form if form == "module." else ""
+        torch.save({"epoch": epoch, "state_dict": {prefix + k: v for k, v in net.state_dict().items()}}, tmp_path / f"epoch-{epoch}.pt")
+    averaged = want.module.eval()
+    with torch.no_grad():  # by hand, since update_bn of PyTorch also moves frozen layers
+        averaged.bn.reset_running_stats()
+        averaged.bn.momentum = None
+        averaged.bn.train()
+        for graphs in batches:
+            averaged(graphs)
+    averaged.eval()
+    loader = [{"graphs": g} for g in batches] if form == "dict" else [(g, 1) for g in batches]
+    swa = sw.average(net, tmp_path, loader, graph=False)
+    assert not swa.training and swa.bn.momentum == 0.1
+    assert torch.equal(swa.frozen.running_mean, net.frozen.running_mean)
+    for name, value in averaged.state_dict().items():
+        torch.testing.assert_close(swa.state_dict()[name], value, rtol=1e-5, atol=1e-6, msg=name) if value.is_floating_point() else None
+    with pytest.raises(ValueError, match="1 batch-norm layers need new statistics"):
+        sw.average(net, tmp_path, graph=False)
+    (tmp_path / "epoch-2.pt").unlink()
+    torch.save({"state_dict": {k: v for k, v in net.state_dict().items() if k != "out.bias"}}, tmp_path / "epoch-2.pt")
+    with pytest.raises(RuntimeError, match="out.bias"):
+        sw.average(net, tmp_path, loader, graph=False)
+
+
 def test_average_refuses(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"):
         sw.average(net, tmp_path / "nowhere", [images])

@@ -52,6 +52,15 @@ def test_small_numbers(made: Maker) -> None:
         np.testing.assert_array_equal(model.predict_proba(x.astype(dtype)), model.predict_proba(x.astype(np.float32)))
 
 
+def test_wanted_columns_keep_their_names() -> None:
+    import pandas as pd
+
+    from swagwrap._columns import Table
+
+    with pytest.raises(ValueError, match=r"no columns x10 among x1, x2$"):  # renaming x1 would miss x1
+        Table(pd.DataFrame({"x1": [1], "x2": [2]})).check(["x1", "x2", "x10"])
+
+
 def test_refused(made: Maker) -> None:
     import pandas as pd
     import polars as pl

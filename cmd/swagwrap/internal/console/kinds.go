@@ -37,6 +37,8 @@ var known = map[kind.Kind]struct {
 		"sample takes it: "},
 	kind.Calibration: {"swagwrap calibrate", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PREDICTIONS"},
 		"an ensemble carries it if calibrate writes the ensemble: "},
+	kind.Average: {"swagwrap fit --no-graph", []string{"fit --template model.onnx -o posterior.safetensors CHECKPOINTS"},
+		"the graph of the network is missing. A posterior has it: "},
 	kind.Model:      {"", []string{"fit -o posterior.safetensors PATH"}, ""},
 	kind.Checkpoint: {"", []string{"fit --template model.onnx -o posterior.safetensors PATH"}, ""},
 	kind.Data:       {"", []string{"score -o predictions.csv ENSEMBLE PATH"}, ""},

@@ -31,6 +31,9 @@ func Anywhere(program *cli.App, args []string, width int) []string {
 	for rest := args[before:]; len(rest) > 0; {
 		arg := rest[0]
 		rest = rest[1:]
+		if name, value, ok := attached(command, arg); ok {
+			arg, rest = name, slices.Concat([]string{value}, rest)
+		}
 		switch {
 		case arg == "--":
 			others, rest = append(others, rest...), nil
@@ -54,14 +57,28 @@ func Anywhere(program *cli.App, args []string, width int) []string {
 	return slices.Concat(args[:before], flags, []string{"--"}, others)
 }
 
+// attached cuts -j4 into -j and 4, as other programs take it.
+func attached(command *cli.Command, arg string) (name, value string, ok bool) {
+	const short = len("-j")
+	if len(arg) <= short || arg[0] != '-' || arg[1] == '-' || arg[short] == '=' || known(command, arg[1:]) != nil {
+		return "", "", false
+	}
+	return arg[:short], arg[short:], takesNext(command, arg[:short])
+}
+
 // takesNext reports whether the value of a flag is the next argument. This is so if the flag has a value, and the value
 // does not follow "=". The library reports flags that the command does not have.
 func takesNext(command *cli.Command, arg string) bool {
-	name := strings.TrimPrefix(arg[1:], "-")
-	i := slices.IndexFunc(command.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), name) })
-	if i < 0 {
-		return false
-	}
-	f, ok := command.Flags[i].(cli.DocGenerationFlag)
+	f, ok := known(command, strings.TrimPrefix(arg[1:], "-")).(cli.DocGenerationFlag)
 	return ok && f.TakesValue()
+}
+
+// known returns the flag of a command with a name, or nil.
+func known(command *cli.Command, name string) cli.Flag {
+	for _, f := range command.Flags {
+		if slices.Contains(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
 }

@@ -30,6 +30,8 @@ func TestAnywhere(t *testing.T) {
 		"score e --output --help":                "score --output --help -- e",
 		"score e --wrong dir":                    "score --wrong -- e dir",
 		"score e dir --generate-bash-completion": "score e dir --generate-bash-completion",
+		"score -oout e -o=x":                     "score -o out -o=x -- e",
+		"score e -o- dir -fo":                    "score -o - -fo -- e dir",
 		"--version":                              "--version",
 		"other e -o out":                         "other e -o out",
 		"":                                       "",

@@ -144,7 +144,7 @@ func Order(o *open.FitOptions) Table {
 	return Table{
 		OneOf(Row{
 			Name: "order",
-			Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as " +
+			Usage: "take checkpoints in natural order, of the steps or epochs stored in them or of their names (9 before 10), or as " +
 				"given: natural|given",
 			Default: order,
 			Then: func() error {
@@ -160,15 +160,15 @@ func Order(o *open.FitOptions) Table {
 		}, &o.Last, 1, math.MaxInt32),
 		OneOf(Row{
 			Name: "averages",
-			Usage: "leave out checkpoints whose weights are proven to be an average of others, and `ask` where only a name says so; drop " +
+			Usage: "leave out checkpoints whose weights are proven to be an average of others, and ask where only a name says so; drop " +
 				"both, or keep both: ask|keep|drop",
 			Default: string(open.AskAverages),
 		}, &o.Averages, string(open.AskAverages), string(open.KeepAverages), string(open.DropAverages)),
 	}
 }
 
-// Methods makes the rows that say which methods of a study run, and how.
-func Methods(o *open.StudyOptions) Table {
+// Methods makes the rows that say which methods of a study run, and how. members is the default of their number.
+func Methods(o *open.StudyOptions, members string) Table {
 	return Join(Table{
 		Parsed(Row{
 			Name:   "methods",
@@ -197,7 +197,8 @@ func Methods(o *open.StudyOptions) Table {
 			Default: fmt.Sprint(swag.LowRankPlusDiagonal.DefaultScale()),
 			Given:   &o.GivenScale,
 		}, &o.Scale, 0, MaxScale),
-	}, Template(&o.Source), Sampling(&o.Members, &o.BatchNorm.Seed), Study(o))
+		Draws(Row{}, &o.Antithetic),
+	}, Template(&o.Source), Sampling(Row{Default: members}, &o.Members, "on the data of the study", &o.BatchNorm.Seed), Study(o))
 }
 
 // Study makes the rows of a command that recomputes batch-norm statistics, reads data, and computes.
@@ -210,7 +211,7 @@ func BatchNorm(o *open.BatchNormOptions, n *open.NetworkOptions) Table {
 	return Table{
 		Parsed(Row{
 			Name: "bn",
-			Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or " +
+			Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (auto), recompute all, or " +
 				"keep all: auto|recompute|keep",
 			Default: infer.RecomputeTrained.String(),
 			Not:     "drawn alone",
@@ -400,16 +401,31 @@ func Noise(r Row, field *[]float64) *Row {
 	return Reals(r, field, leastNoise, mostNoise)
 }
 
-// Sampling makes the rows of a number of members, and of the seed.
-func Sampling(members *int, seed *uint64) Table {
+// Count makes the row of the number of members. 0 stands for auto, and how describes what that looks at.
+func Count(r Row, field *int, how string) *Row {
+	r.Name, r.Short = "members", "n"
+	r.Hint = inDigits + ", or " + auto
+	r.Usage = fmt.Sprintf("draw `S` members; auto draws as few antithetic pairs as are as near to very many members as %d independent "+
+		"ones, %s", ensemble.DefaultMembers, how)
+	return Parsed(r, field, func(s string) (int, error) {
+		if s == auto {
+			return 0, nil
+		}
+		n, err := word.Integer(s, 1, swag.MaxMembers-1)
+		if err != nil {
+			err = fmt.Errorf("%w, or %s", err, auto)
+		}
+		return n, err
+	})
+}
+
+// Usual is the number of members without a reason for another one.
+var Usual = strconv.Itoa(ensemble.DefaultMembers)
+
+// Sampling makes the rows of a number of members, and of the seed. r and how are for [Count].
+func Sampling(r Row, members *int, how string, seed *uint64) Table {
 	return Table{
-		Integer(Row{
-			Name:    "members",
-			Short:   "n",
-			Usage:   "draw `S` members",
-			Default: strconv.Itoa(ensemble.DefaultMembers),
-			Not:     "settings swa last",
-		}, members, 1, swag.MaxMembers-1),
+		Count(r, members, how),
 		Seed(Row{Usage: "`SEED` of the draws and of the order of the training data", Not: "settings"}, seed),
 	}
 }
@@ -437,17 +453,22 @@ func Covariance(o *DrawOptions) Table {
 			Given:  &o.Rank.Set,
 			Not:    "settings swa last iterates swag-diag drawn alone",
 		}, &o.Rank.Value),
-		Bool(Row{
-			Name:  "antithetic",
-			Usage: "draw members in pairs, each the mirror image of the other at the mean",
-			Not:   "settings swa last iterates drawn alone",
-		}, &o.Antithetic),
+		Draws(Row{Not: "settings swa last iterates drawn alone"}, &o.Antithetic),
 	}
+}
+
+// Draws makes the row that says whether members come in antithetic pairs.
+func Draws(r Row, antithetic *bool) *Row {
+	const pairs, independent = "antithetic", "independent"
+	r.Name, r.Default = "draws", pairs
+	r.Usage = "draw members in pairs that are mirror images at the mean (antithetic), so that fewer suffice, or one by one as the " +
+		"paper does: `HOW`, " + pairs + "|" + independent
+	return Parsed(r, antithetic, func(s string) (bool, error) { return s == pairs, word.Check(s, pairs, independent) })
 }
 
 // Draws returns how members are drawn. With diagonal the low-rank part is left out.
 func (o DrawOptions) Draws(seed uint64, diagonal bool) swag.SampleOptions {
-	opts := swag.SampleOptions{Seed: seed, Rank: o.Rank.Value, Antithetic: o.Antithetic}
+	opts := swag.SampleOptions{Seed: seed, Rank: o.Rank.Value}
 	if diagonal || o.Rank.Set && opts.Rank == 0 {
 		opts.Covariance = swag.Diagonal
 	}
@@ -455,6 +476,7 @@ func (o DrawOptions) Draws(seed uint64, diagonal bool) swag.SampleOptions {
 	if o.Scale.Set {
 		opts.Scale = o.Scale.Value
 	}
+	opts.Antithetic = o.Antithetic && opts.Scale > 0
 	return opts
 }
 
@@ -613,7 +635,7 @@ func Data(d *open.DataOptions, n *open.NetworkOptions) Table {
 		Parsed(Row{
 			Name: "labels-as",
 			Usage: "labels such as 10 are the numbers of classes, or their names, which are numbered in the order of fit --class-names " +
-				"or of the alphabet: numbers|names|`auto`. Class folders are names, as for torchvision, except with numbers",
+				"or of the alphabet: numbers|names|auto. Class folders are names, as for torchvision, except with numbers",
 			Default: names.Auto.String(),
 		}, &d.LabelsAs, names.ParseAs),
 	}, prepared[5:])
@@ -674,7 +696,7 @@ func FileOrder[T ~string](field *T, preset string) *Row {
 
 // Allow makes the row that allows what a command refuses by default.
 func Allow(field *bool, what, means string) *Row {
-	return Parsed(Row{Name: "allow", Usage: "`" + what + "`: " + means}, field, func(s string) (bool, error) {
+	return Parsed(Row{Name: "allow", Usage: what + ": " + means}, field, func(s string) (bool, error) {
 		return true, word.Check(s, what)
 	})
 }

@@ -20,9 +20,9 @@ var groups = []struct{ title, names string }{
 	{"Checkpoints", "template state-dict unused checkpoints checkpoint order last averages extend mean reference parity"},
 	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns " +
 		"pad text arrays labels-as targets noise-std"},
-	{"Data", "val test labels label-column path-column file-order groups next-labels tile at key on-error expect expect-only"},
+	{"Data", "val test data labels label-column path-column file-order groups next-labels tile at key on-error expect expect-only"},
 	{"Batch norm", "bn-data bn bn-samples adapt adapt-weight"},
-	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale antithetic settings weights " +
+	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale draws settings weights " +
 		"temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
 	{"Calibration, guarantees and stopping early", "ensemble coverage set by folds within"},
@@ -128,7 +128,7 @@ func (r *Row) help(width int) (lines []string) {
 		name, after, _ := strings.Cut(rest, "`")
 		usage, value = before+name+after, " "+name
 	} else if !r.bare {
-		value = " VALUE"
+		value = " WORD"
 	}
 	if preset := r.GetDefaultText(); preset != "" && preset != "0" {
 		usage += " (default: " + preset + ")"

@@ -149,8 +149,8 @@ func Members(s ensemble.Settings) []string {
 	if s.Rank != 0 {
 		add("rank", s.Rank)
 	}
-	if s.Antithetic {
-		out = append(out, "--antithetic")
+	if draws && !s.Antithetic {
+		add("draws", "independent")
 	}
 	if s.Members != 0 && !(draws && s.Members == ensemble.DefaultMembers) {
 		add("members", s.Members)

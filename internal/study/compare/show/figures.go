@@ -1,6 +1,8 @@
 package show
 
 import (
+	"math"
+
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
@@ -24,6 +26,12 @@ func (r figures) differences() (all []plot.Differences) {
 		}
 		for _, m := range r.Methods {
 			if x, ok := m.Differences[loss.Key]; ok && !m.StaleBN && m.Sound() { // its loss would flatten the others
+				if loss.Key != compare.ErrorLoss {
+					x.Interval = r.Held(m, r.verdict.Base, x.Interval)
+				}
+				if math.IsNaN(x.Low) {
+					continue
+				}
 				sign := 0
 				if ranked {
 					sign = r.Told(m, loss.Key)

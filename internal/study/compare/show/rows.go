@@ -50,7 +50,7 @@ func (r rows) all(verdict, next, code []string) study.Row {
 		expect = study.Fields("expect", r.Measured)
 	}
 	return append(expect, study.Fields(
-		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
+		"examples", r.Test.Len(), "members", r.Drawn(), "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
 		"ece_binning", calibrate.ECEOptions{}.Name(), "ece_of", eceOf, "best_t_splits", calibrate.Splits,
 		"validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", r.methods,
 		"steps", r.steps, "tests", r.Tests, "tuned", r.Tuned, "notes", append([]string{}, r.Notes...),
@@ -68,7 +68,7 @@ func (r rows) method(m *compare.Method) study.Row {
 		row.Cell("ece").Mark = aboveRange
 	}
 	row = append(row, study.Number(r.Loss().Key+"_at_best_t", "at best "+r.First().Symbol, m.AtBestT, report.Fixed(m.AtBestT, 4)),
-		study.Shown(noise, noiseOf(m)), study.Marked(marks(m)))
+		study.Shown(noise, noiseOf(m)), study.Marked(marks(m, r.warningsOf(m))))
 	if m.Scaling != nil && m.Scaling.Values() != nil {
 		add("temperatures", m.Scaling.Values())
 	}
@@ -102,6 +102,9 @@ func (r rows) method(m *compare.Method) study.Row {
 	}
 	for _, l := range m.Losses {
 		d, ok := m.Differences[l.Key]
+		if ok && l.Key != compare.ErrorLoss {
+			d.Interval = r.Held(m, r.verdict.Base, d.Interval)
+		}
 		cell := study.Difference(l.Key+"_difference", "minus "+r.baselineName()+" [95 %]", difference(d), d.Interval)
 		if !ok {
 			cell.Value, cell.Text = nil, ""
@@ -122,7 +125,7 @@ func (r rows) method(m *compare.Method) study.Row {
 		settings = m.Deploy.Form()
 	}
 	add("intervals", r.intervals(m), "settings", settings, "networks", m.Networks, "deploy", deploy,
-		"stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
+		"stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(r.warningsOf(m)))
 	return row
 }
 
@@ -130,10 +133,14 @@ func (r rows) method(m *compare.Method) study.Row {
 func (r rows) intervals(m *compare.Method) study.Row {
 	out := study.Row{}
 	for _, l := range m.Losses {
-		i := chance.NewDifference(r.Clustered(l.Values, nil), 0).Interval
+		units := r.Clustered(l.Values, nil)
+		i := r.Held(m, m, chance.NewDifference(units, 0).Interval)
 		key := l.Key
 		if key == compare.ErrorLoss {
 			key, i = "accuracy", chance.Interval{Mean: 1 - i.Mean, Low: max(0, 1-i.High), High: min(1, 1-i.Low)}
+			if len(units) == len(l.Values) {
+				i = chance.Exact(i.Mean, len(units))
+			}
 		}
 		if !math.IsNaN(i.Low) && !math.IsInf(i.Mean, 0) {
 			out = append(out, study.Fields(key, study.Fields("low", i.Low, "high", i.High))...)
@@ -165,6 +172,7 @@ func (r rows) draws(m *compare.Method) study.Row {
 
 // step returns a step of the price list.
 func (r rows) step(s compare.Step) study.Row {
+	s.Interval = r.Held(s.To, s.From, s.Interval)
 	return slices.Concat(study.Fields("from", s.From.Key, "to", s.To.Key), difference(s.Difference),
 		r.price(s.To, study.IntervalText(s.Interval)))
 }

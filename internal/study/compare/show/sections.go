@@ -1,6 +1,7 @@
 package show
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -82,6 +83,10 @@ func (r rows) main() study.Section {
 		s.Warnings = append(s.Warnings, aboveRange+" above the range of a calibrated model with the same confidences")
 	}
 	r.noteDifferences(&s)
+	if slices.ContainsFunc(r.Methods, func(m *compare.Method) bool { return !r.Enough(m, r.verdict.Base) }) {
+		s.Note(fmt.Sprintf("Where both methods make fewer than %d errors, %s has no interval: a handful of examples decides, and it would not "+
+			"hold", compare.FewErrors, r.Loss().Name))
+	}
 	r.noteUnits(&s)
 	if r.Kept {
 		r.noteKept(&s)
@@ -181,15 +186,23 @@ func (r rows) staleNote() string {
 }
 
 // marks returns the marks that refer to the notes below a table.
-func marks(m *compare.Method) string {
+func marks(m *compare.Method, warnings []error) string {
 	mark := ""
 	if m.StaleBN {
 		mark = "!"
 	}
-	if len(m.Warnings) > 0 {
+	if len(warnings) > 0 {
 		mark += "*"
 	}
 	return mark
+}
+
+// warningsOf returns the warnings about a method. The one to deploy was better in a cross-validation, so that a temperature is not safer.
+func (r words) warningsOf(m *compare.Method) []error {
+	scarce := func(w error) bool {
+		return r.verdict.Choice == m && r.verdict.Together > 0 && errors.As(w, new(*calibrate.ScarceError))
+	}
+	return slices.DeleteFunc(slices.Clone(m.Warnings), scarce)
 }
 
 // warnings returns the warnings about methods, and names all that share one.
@@ -197,7 +210,7 @@ func (r rows) warnings() (out []string) {
 	var order []string
 	names := make(map[string][]string)
 	for _, m := range r.Methods {
-		for _, warning := range m.Warnings {
+		for _, warning := range r.warningsOf(m) {
 			text := warning.Error()
 			if names[text] == nil {
 				order = append(order, text)

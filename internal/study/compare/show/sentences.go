@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -131,14 +133,28 @@ func (r sentences) headline() (lines []string) {
 	lines = append(lines, r.gainLine()...)
 	if c.Instead != nil {
 		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)),
-			study.IntervalText(c.By.Minus())))
+			study.IntervalText(r.Held(c.Choice, c.Instead, c.By.Minus()))))
 	}
-	return append(lines, r.rivalLine()...)
+	return slices.Concat(lines, r.togetherLine(), r.rivalLine())
+}
+
+// togetherLine says that validation data chose too, if the test data alone would choose another method of as few networks.
+func (r sentences) togetherLine() []string {
+	c := r.verdict.Advice
+	if c.Together == 0 || c.Lowest == c.Best || c.Lowest == c.Choice {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has the lowest %s on the test %s alone. Together with %s %s has.", capital(called(c.Lowest)), r.Loss().Name,
+		r.units(), report.Plural(c.Together, "validation "+dataset.Unit(r.Test)), called(c.Best))}
 }
 
 // price says what a method has for which price.
 func (r sentences) price(m *compare.Method) string {
-	return fmt.Sprintf("%s %s with %s", r.Loss().Name, report.Fixed(r.Value(m), 4), report.Plural(m.Networks, "network"))
+	pairs := ""
+	if m.Antithetic {
+		pairs = " in antithetic pairs"
+	}
+	return fmt.Sprintf("%s %s with %s%s", r.Loss().Name, report.Fixed(r.Value(m), 4), report.Plural(m.Networks, "network"), pairs)
 }
 
 // rivalLine compares the methods of more networks with the best of few.
@@ -164,13 +180,29 @@ func (r sentences) rivalLine() []string {
 	case c.Alone.High < 0:
 		return []string{fmt.Sprintf("%s may be better than %s only by chance: %s.", name, called(best), text)}
 	}
-	return []string{fmt.Sprintf("%s shows no clear gain over %s: %s.", name, called(best), text)}
+	return []string{fmt.Sprintf("%s shows no clear gain over %s: %s. %s", name, called(best), text, r.more(c.Over))}
+}
+
+// more says what a difference that is not clear leaves open.
+func (r sentences) more(over chance.Interval) string {
+	if half := over.Mean - over.Low; over.Mean < 0 {
+		n := float64(r.Test.Len()) * (half / over.Mean) * (half / over.Mean)
+		return fmt.Sprintf("About %s %s would make a gain of this size clear.",
+			report.Thousands(int(rounded(n))), "test "+r.units())
+	}
+	return fmt.Sprintf("That excludes only a gain above %s.", report.Fixed(-over.Low, 4))
+}
+
+// rounded rounds to two digits.
+func rounded(n float64) float64 {
+	unit := math.Pow(10, math.Floor(math.Log10(n))-1)
+	return math.Round(n/unit) * unit
 }
 
 // gainLine says what the choice gains, and that the test data made it.
 func (r sentences) gainLine() []string {
 	c := r.verdict.Advice
-	if c.Choice == c.From || math.IsNaN(c.Gain.Low) || c.From == c.Best && c.Choice == c.Rival { // the line of the rival says it
+	if c.Choice == c.From || math.IsNaN(c.Gain.Low) || !r.Enough(c.Choice, c.From) || c.From == c.Best && c.Choice == c.Rival { // the line of the rival says it
 		return nil
 	}
 	what := "It is not clearly better than"
@@ -191,7 +223,7 @@ func (r sentences) drawLines(base *compare.Method) []string {
 		return nil
 	}
 	d := r.Main(m)
-	if m.Members < compare.FewMembers || math.IsInf(m.Draws.Variance, 1) {
+	if m.Members < chance.LeastMembers(m.Antithetic) || math.IsInf(m.Draws.Variance, 1) {
 		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use %s.", report.Plural(m.Members, "member"), short(m),
 			setting.Members.With("30"))}
 	}
@@ -199,23 +231,37 @@ func (r sentences) drawLines(base *compare.Method) []string {
 		return nil
 	}
 	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
-	what := "which is open"
-	switch sign := r.Told(m, r.Loss().Key); {
-	case sign > 0 && other.Low > 0 && many.Low > 0:
-		what = "worse too"
-	case sign < 0 && other.High < 0 && many.High < 0:
-		what = "better too"
-	}
-	who := "With other seeds"
-	if base != r.verdict.Best {
-		who = "Against " + short(base) + ", with other seeds"
-	}
-	lines := []string{fmt.Sprintf("%s: %s, %s.", who, study.IntervalText(other), what)}
+	lines := []string{fmt.Sprintf("%s against %s, with other seeds: %s, %s.", short(m), short(base), study.IntervalText(other),
+		r.withOthers(m, other, many))}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
-		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s settles it.", report.Fixed(draws, 4), r.units(),
-			report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
+		n := compare.Settling(m.Members, draws, examples)
+		how := setting.Members.With(strconv.Itoa(n)) + " settles it."
+		if n > payable {
+			how = fmt.Sprintf("About %s members would settle it, which does not pay.", report.Thousands(n))
+		}
+		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s", report.Fixed(draws, 4), r.units(),
+			report.Fixed(examples, 4), how))
 	}
 	return lines
+}
+
+// payable is the largest number of members that is worth drawing for one comparison.
+const payable = 1000
+
+// withOthers says whether the difference of m to the baseline holds with other seeds and very many members, and what decided.
+func (r sentences) withOthers(m *compare.Method, other, many chance.Interval) string {
+	sign := r.Told(m, r.Loss().Key)
+	switch {
+	case other.Low <= 0 && other.High >= 0:
+		return "which is open"
+	case sign == 0:
+		return fmt.Sprintf("which one of %d tests may show by chance", r.Tests)
+	case many.Low <= 0 && many.High >= 0:
+		return fmt.Sprintf("but very many members leave it open: %s", study.IntervalText(many))
+	case sign > 0:
+		return "worse too"
+	}
+	return "better too"
 }
 
 // accuracyLine lists the methods whose accuracy differs from the baseline's, without those that only scale another

@@ -77,7 +77,7 @@ func (r words) rank() int { return r.Runs[0].Network.Posterior.Options.Columns }
 
 // heading returns the settings in one line.
 func (r words) heading() string {
-	how := fmt.Sprintf("%s, scale %g, rank %d", report.Plural(r.Members, "member"), r.Scale, r.rank())
+	how := fmt.Sprintf("%s, scale %g, rank %d", report.Plural(r.Drawn(), "member"), r.Scale, r.rank())
 	if r.Single() {
 		how = "one checkpoint"
 	}
@@ -109,7 +109,7 @@ func (r words) facts() []report.Fact {
 	if r.Single() {
 		facts = append(facts, study.Fact("checkpoints", "1"))
 	} else {
-		facts = append(facts, study.Fact("members", "%d", r.Members), study.Fact("scale", "%g", r.Scale),
+		facts = append(facts, study.Fact("members", "%d", r.Drawn()), study.Fact("scale", "%g", r.Scale),
 			study.Fact("rank", "%d", r.rank()))
 	}
 	facts = append(facts, study.Fact("seed", "%d", r.Seed), study.Fact(r.First().Symbol+" fitted on", "%s", r.fittedOn()))

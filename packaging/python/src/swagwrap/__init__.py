@@ -21,6 +21,7 @@ behaves like an estimator of scikit-learn. `average` returns the network with av
 
 from ._average import average, members
 from ._checkpoints import Checkpoints, callback
+from ._convert import convert
 from ._estimators import Classifier, Regressor
 from ._export import export
 from ._lightning import lightning_callback
@@ -49,6 +50,7 @@ __all__ = [
     "average",
     "callback",
     "compare",
+    "convert",
     "export",
     "lightning_callback",
     "load",

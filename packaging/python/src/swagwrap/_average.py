@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import re
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -24,7 +25,14 @@ Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
 
 def average(
-    model: torch.nn.Module, checkpoints: Paths, train_loader: Loader | None = None, *, examples: int = 10_000, unused: Sequence[str] = (), args: Sequence[str] = ()
+    model: torch.nn.Module,
+    checkpoints: Paths,
+    train_loader: Loader | None = None,
+    *,
+    examples: int = 10_000,
+    graph: bool = True,
+    unused: Sequence[str] = (),
+    args: Sequence[str] = (),
 ) -> torch.nn.Module:
     """Returns a copy of the model with the average of the checkpoints' weights (SWA), and batch norm recomputed for them.
 
@@ -35,12 +43,80 @@ def average(
     embeddings are averaged, too. `train_loader` yields inputs, or tuples that begin with them, as in training. Of these at most
     `examples` are used. Without batch norm it may be None, if the folder has a `model.onnx`, as `callback` writes it.
     `unused` names tensors of the checkpoints that the network does not use in evaluation mode, such as `["aux.*"]` of an auxiliary
-    head; the error that asks for them lists them. `args` are further arguments of `swagwrap fit`. The copy is in evaluation mode.
+    head; the error that asks for them lists them. `graph=False` is for networks that no exporter takes, such as those of message
+    passing: PyTorch computes the batch norm, and a batch may be any object. A dict is given as keyword arguments, a tuple by its
+    first item, anything else as it is. `args` are further arguments of `swagwrap fit`. The copy is in evaluation mode.
 
     Raises `ProgramError` with the program's message if it refuses the checkpoints.
     """
+    if not graph:
+        return _without_graph(model, _existing(checkpoints), train_loader, examples, args)
     with _posterior(model, checkpoints, train_loader, examples, [*_unused(unused), *args]) as made:
         return _loaded(model, made.export("swa.pt"))
+
+
+def _existing(checkpoints: Paths) -> list[Path]:
+    paths = [Path(checkpoints)] if isinstance(checkpoints, (str, os.PathLike)) else [Path(p) for p in checkpoints]
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such checkpoint")
+    return paths
+
+
+def _without_graph(model: torch.nn.Module, paths: list[Path], loader: Iterable[Any] | None, examples: int, args: Sequence[str]) -> torch.nn.Module:
+    """The average that `swagwrap fit --no-graph` writes, with batch norm by PyTorch."""
+    from safetensors import safe_open
+
+    with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
+        path = Path(work) / "swa.safetensors"
+        with spoken(TRAINING, {re.escape(work + os.sep): ""}):
+            ran = run("fit", "--no-graph", *args, "-o", str(path), *map(str, paths))
+        for line in ran.stderr.splitlines():
+            if line.startswith("left out"):
+                warnings.warn(f"swagwrap: {TRAINING.of(line)}", stacklevel=3)
+        with safe_open(path, "pt") as f:
+            new = _loaded(model, {name: f.get_tensor(name) for name in f.keys()})
+            moved = json.loads(f.metadata()["swagwrap"])["statistics_moved"] or []
+    layers = {name: m for name, m in new.named_modules() if getattr(m, "running_mean", None) is not None}
+    stale = {name: m for name, m in layers.items() if any(f".{of}".endswith(f".{name}.running_{s}") for of in moved for s in ("mean", "var"))}
+    if moved and not stale:
+        raise ValueError(f"{moved[0]}: a statistic that training moved, and the model has no such batch-norm layer")
+    if stale:
+        if loader is None:
+            raise ValueError(f"train_loader: None, and {len(stale)} batch-norm layers need new statistics for the average")
+        _update(new, list(stale.values()), loader, examples)
+    return new
+
+
+def _update(model: torch.nn.Module, layers: list[Any], loader: Iterable[Any], examples: int) -> None:
+    """Recomputes the statistics of these layers, as `torch.optim.swa_utils.update_bn` does. All others stay in evaluation mode:
+    dropout, and layers whose statistics training had frozen."""
+    import torch
+
+    before = [(m, m.momentum) for m in layers]
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    seen = 0
+    for m in layers:
+        m.reset_running_stats()
+        m.momentum = None
+        m.train()
+    with torch.no_grad():
+        for batch in loader:
+            x = batch[0] if isinstance(batch, (tuple, list)) and batch else batch
+            x = {k: _to(v, device) for k, v in x.items()} if isinstance(x, Mapping) else _to(x, device)
+            model(**x) if isinstance(x, dict) else model(x)
+            seen += len(x) if hasattr(x, "shape") else 1
+            if seen >= examples:
+                break
+    for m, momentum in before:
+        m.momentum = momentum
+    model.eval()
+    if not seen:
+        raise ValueError("train_loader: yields no batch")
+
+
+def _to(x: Any, device: Any) -> Any:
+    return x.to(device) if hasattr(x, "to") else x
 
 
 def members(
@@ -64,10 +140,7 @@ class _posterior:
 
     def __init__(self, model: torch.nn.Module, checkpoints: Paths, loader: Loader | None, examples: int, args: Sequence[str]) -> None:
         self.model, self.loader, self.examples, self.args = model, loader, examples, args
-        self.paths = [Path(checkpoints)] if isinstance(checkpoints, (str, os.PathLike)) else [Path(p) for p in checkpoints]
-        for path in self.paths:
-            if not path.exists():
-                raise FileNotFoundError(f"{path}: no such checkpoint")
+        self.paths = _existing(checkpoints)
 
     def __enter__(self) -> _posterior:
         self.work = tempfile.TemporaryDirectory(prefix="swagwrap-")

@@ -16,7 +16,7 @@ from ._reference import EXAMPLES, NAME, File, affordable, goes_on_from
 if TYPE_CHECKING:
     import torch
 
-_EPOCH = re.compile(r"epoch-(\d+)\.pt")
+_EPOCH = re.compile(r"epoch-(\d+)\.(pt|safetensors)")
 
 
 class Checkpoints:
@@ -98,7 +98,7 @@ class Checkpoints:
 
         first = not self._written
         if first:
-            goes_on = self._make_room(epoch)
+            goes_on = make_room(self.folder, epoch, overwrite=self.overwrite)
             # With the weights of the file that follows. A run that goes on has the graph of its network.
             write(model, self.example, self.template, overwrite=self.overwrite, replaces=same_network if goes_on else None)
         path = self.folder / f"epoch-{epoch:03d}.pt"
@@ -115,28 +115,31 @@ class Checkpoints:
         try:
             if self._reference is None:
                 examples = self.example[:EXAMPLES]
-                self._reference = goes_on_from(file, examples, lambda name: name < path.name) if goes_on else None
-                self._reference = self._reference or File({"inputs.0": examples[: affordable(model, examples, seconds)]})
+                self._reference = goes_on_from(file, {"inputs.0": examples}, lambda name: name < path.name) if goes_on else None
+                if self._reference is None:
+                    n = affordable(lambda n: File({"inputs.0": examples[:n]}).add(model, None), len(examples), seconds)
+                    self._reference = File({"inputs.0": examples[:n]})
             self._reference.add(model, path.name)
             self._reference.write(file, overwrite=True)
         except Exception as e:
             warnings.warn(f"swagwrap: no reference outputs of {path}: {e}", stacklevel=4)
 
-    def _make_room(self, epoch: int) -> bool:
-        """A run that goes on keeps what it has from earlier epochs; what is there of later ones is of another run. Returns whether this one goes on."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        goes_on = False
-        for path in sorted(self.folder.iterdir()):
-            number = _EPOCH.fullmatch(path.name)
-            if number is None:
-                continue
-            if int(number[1]) < epoch:
-                goes_on = True
-                continue
-            if not self.overwrite:
-                raise FileExistsError(f"{path}: is of another run, of which swagwrap takes one at a time: name another folder, or say overwrite=True")
-            path.unlink()
-        return goes_on
+
+def make_room(folder: Path, epoch: int, *, overwrite: bool) -> bool:
+    """A run that goes on keeps what it has from earlier epochs; what is there of later ones is of another run. Returns whether this one goes on."""
+    folder.mkdir(parents=True, exist_ok=True)
+    goes_on = False
+    for path in sorted(folder.iterdir()):
+        number = _EPOCH.fullmatch(path.name)
+        if number is None:
+            continue
+        if int(number[1]) < epoch:
+            goes_on = True
+            continue
+        if not overwrite:
+            raise FileExistsError(f"{path}: is of another run, of which swagwrap takes one at a time: name another folder, or say overwrite=True")
+        path.unlink()
+    return goes_on
 
 
 def callback(

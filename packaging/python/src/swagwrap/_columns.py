@@ -57,15 +57,15 @@ class Table:
         if twice := [c for c in wanted if self.names.count(c) > 1]:
             raise ValueError(f"columns {some(twice)}: found twice")
         if missing := [c for c in wanted if c not in self.names]:
-            raise ValueError(f"no columns {some(missing)} among {some(self.names)}{self._remedy(missing)}")
+            raise ValueError(f"no columns {some(missing)} among {some(self.names)}{self._remedy(missing, wanted)}")
 
-    def _remedy(self, missing: Sequence[str]) -> str:
+    def _remedy(self, missing: Sequence[str], wanted: Sequence[str]) -> str:
         """What to do about missing columns, if their names are there in another form."""
         if all(any(have.endswith("__" + c) for have in self.names) for c in missing):
             return ": ColumnTransformer(..., verbose_feature_names_out=False) keeps the names"
         if all(c.isdigit() for c in self.names):
             return ": the table has numbers for names. X.columns = [...] names them, and X.to_numpy() takes them in the order of training"
-        lower = {have.lower(): have for have in self.names}
+        lower = {have.lower(): have for have in self.names if have not in wanted}  # a wanted column keeps its name
         for c in missing:
             if near := difflib.get_close_matches(c.lower(), lower, n=1):
                 return f": did you mean {lower[near[0]]!r}? X.rename(columns={{{lower[near[0]]!r}: {c!r}}})"

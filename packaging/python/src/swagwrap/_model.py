@@ -264,7 +264,11 @@ class Model:
     def _missing(self, output: str) -> str:
         """Why an output is not there."""
         if output in ("set", "lower", "upper"):
-            return "nothing is promised. swagwrap calibrate --coverage 90% --ensemble ENSEMBLE makes a promise, and export writes it into the model"
+            return (
+                "the model has no guarantee. Three commands make one: swagwrap score -o val.npz ENSEMBLE VAL; "
+                "swagwrap calibrate --coverage 90% --ensemble ENSEMBLE -o guaranteed.safetensors val.npz; "
+                "swagwrap export -o guaranteed.onnx guaranteed.safetensors"
+            )
         if output == "abstain":
             return "swagwrap calibrate --threshold risk=1% chooses when to abstain"
         return f"the task is {self.task}"

@@ -83,8 +83,8 @@ def reference(
 class File:
     """Inputs, and the outputs of one network after another with them."""
 
-    def __init__(self, inputs: Inputs, *, synthetic: bool = False) -> None:
-        self.inputs = {k: _plain(v) for k, v in inputs.items()}
+    def __init__(self, inputs: Mapping[str, torch.Tensor | np.ndarray], *, synthetic: bool = False) -> None:
+        self.inputs = {k: v if isinstance(v, np.ndarray) else _plain(v).numpy() for k, v in inputs.items()}
         self.synthetic = synthetic
         self.weights: list[str | None] = []
         self.rows: list[dict[int, np.ndarray]] = []  # of each network, by the place of the output
@@ -95,7 +95,13 @@ class File:
 
     def add(self, model: torch.nn.Module, weights: str | None) -> None:
         """Adds the outputs of the model as it is, which has the weights of that file."""
-        outputs, self.about = compute(model, self.inputs)
+        import torch
+
+        self.put(*compute(model, {k: torch.from_numpy(v) for k, v in self.inputs.items()}), weights)
+
+    def put(self, outputs: dict[int, np.ndarray], about: dict[str, Any], weights: str | None) -> None:
+        """Adds outputs, and how they were made."""
+        self.about = about
         if weights in self.weights:
             at = self.weights.index(weights)
             del self.weights[at], self.rows[at]
@@ -104,7 +110,7 @@ class File:
 
     def arrays(self, n: int, raw: bool, first: int = 0) -> dict[str, Any]:
         """The arrays of the file, with n examples and the rows from the first on."""
-        out: dict[str, Any] = {k: v[:n].numpy() for k, v in self.inputs.items()}
+        out: dict[str, Any] = {k: v[:n] for k, v in self.inputs.items()}
         rows, names = self.rows[first:], self.weights[first:]
         for k in rows[-1]:
             out[f"outputs.{k}"] = np.stack([row[k][:n] for row in rows]) if names != [None] else rows[0][k][:n]
@@ -147,13 +153,13 @@ class File:
         return True
 
 
-def goes_on_from(path: Path, example: torch.Tensor, files: Callable[[str], bool]) -> File | None:
+def goes_on_from(path: Path, inputs: Mapping[str, torch.Tensor | np.ndarray], files: Callable[[str], bool]) -> File | None:
     """The outputs of earlier files of the same run, which had the same inputs."""
     try:
         with np.load(path) as old:
             n = len(old["inputs.0"])
-            file = File({"inputs.0": example[:n]})
-            if not np.array_equal(old["inputs.0"], file.inputs["inputs.0"].numpy()):
+            file = File({k: v[:n] for k, v in inputs.items()})
+            if not all(np.array_equal(old[k], v) for k, v in file.inputs.items()):
                 return None
             outputs = {int(k.removeprefix("outputs.")): old[k] for k in old if k.startswith("outputs.")}
             for i, name in enumerate(map(str, old["weights"])):
@@ -165,12 +171,12 @@ def goes_on_from(path: Path, example: torch.Tensor, files: Callable[[str], bool]
     return file
 
 
-def affordable(model: torch.nn.Module, example: torch.Tensor, epoch: float) -> int:
-    """How many examples a network computes in the time for them. An epoch of training took so many seconds."""
+def affordable(run: Callable[[int], Any], most: int, epoch: float) -> int:
+    """How many examples a network computes in the time for them. `run` computes so many. An epoch of training took so many seconds."""
     begin = time.perf_counter()
-    compute(model, {"inputs.0": _plain(example[:FEWEST])})
+    run(FEWEST)
     one = max((time.perf_counter() - begin) / FEWEST, 1e-6)
-    return max(FEWEST, min(len(example), int(max(SECONDS, SHARE * epoch) / one)))
+    return max(FEWEST, min(most, int(max(SECONDS, SHARE * epoch) / one)))
 
 
 def beside_graph(model: torch.nn.Module, example: torch.Tensor, graph: Path, folder: Path) -> None:
@@ -194,7 +200,7 @@ def _is_of(path: Path, name: str) -> bool:
         return False
 
 
-def _own_version() -> dict[str, str]:
+def own_version() -> dict[str, str]:
     """Nothing where the module runs from its sources, without an installation."""
     from importlib.metadata import PackageNotFoundError, version
 
@@ -208,7 +214,7 @@ def compute(model: torch.nn.Module, inputs: Inputs) -> tuple[dict[int, np.ndarra
     """The outputs in evaluation mode, on the processor in float32, and how they were made. The model stays as it is."""
     import torch
 
-    about: dict[str, Any] = {"device": "cpu", "dtype": "float32", "mode": "eval", "versions": {"torch": torch.__version__, **_own_version()}}
+    about: dict[str, Any] = {"device": "cpu", "dtype": "float32", "mode": "eval", "versions": {"torch": torch.__version__, **own_version()}}
     if any(p.dtype == torch.float64 for p in model.parameters()):
         about["dtype"] = "float64"
     args = () if not _by_place(inputs) else tuple(inputs.values())
