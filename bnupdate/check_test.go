@@ -1,6 +1,7 @@
 package bnupdate
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -245,3 +246,61 @@ func TestChecksOff(t *testing.T) {
 		}
 	}
 }
+
+// Two layers with the same statistics, whose running averages go all the way and a fifth of it from checkpoint to checkpoint. The
+// images are right.
+//
+// Kills: one pace for layers with other momenta.
+func TestCheckTwoMomenta(t *testing.T) {
+	const channels, checkpoints = 16, 6
+	r := rand.New(rand.NewPCG(7, 7))
+	p := plan(t, 2, channels)
+	for i := range p.layers {
+		p.layers[i].epsilon, p.layers[i].momentum = 1e-5, []float64{0.9, 0.99}[i]
+	}
+	mean, fast, slow := make([]float64, channels), make([]float64, channels), make([]float64, channels)
+	var stored [][]float32
+	var fresh []Result
+	for range checkpoints {
+		row := make([]float32, len(p.kept))
+		for c := range channels {
+			way := 0.5 * r.NormFloat64()
+			const updates = 20
+			for range updates {
+				mean[c] += way / updates
+				fast[c] += (mean[c] - fast[c]) * (1 - math.Pow(0.001, 1./updates))
+				slow[c] += (mean[c] - slow[c]) * (1 - math.Pow(0.8, 1./updates))
+			}
+			for i, m := range []float64{fast[c], slow[c]} {
+				row[int(p.layers[i].mean.Offset)+c], row[int(p.layers[i].vari.Offset)+c] = float32(m), 1+float32(m)/100
+			}
+		}
+		stored = append(stored, row)
+		var batches []Batch
+		for range 8 {
+			b := Batch{Images: 64, Shapes: [][]int64{{64, channels, 2, 2}, {64, channels, 2, 2}}}
+			for range p.layers {
+				var means, variances []float32
+				for c := range channels {
+					means, variances = append(means, float32(mean[c]+0.05*r.NormFloat64())), append(variances, 1+float32(mean[c])/100)
+				}
+				b.Mean, b.Var = append(b.Mean, means), append(b.Var, variances)
+			}
+			batches = append(batches, b)
+		}
+		fresh = append(fresh, recompute(t, p, taken(batches), Reference))
+	}
+	if c := p.Check(stored, fresh[1:], nil); len(c.Off()) > 0 {
+		t.Errorf("layers %v of %+v are off", c.Off(), c.Layers)
+	}
+	p.layers[0].momentum = p.layers[1].momentum
+	if c := p.Check(stored, fresh[1:], nil); len(c.Off()) == 0 {
+		t.Error("one pace for both layers makes no difference: the test shows nothing")
+	}
+}
+
+// taken are batches that were computed before.
+type taken []Batch
+
+func (b taken) Batches() int                                { return len(b) }
+func (b taken) Run(_ context.Context, k int) (Batch, error) { return b[k], nil }

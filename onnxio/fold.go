@@ -19,6 +19,9 @@ func (f *Folding) String() string {
 	case f.Exporter == ortOptimiser && f.Node != "":
 		return fmt.Sprintf("batch norm is folded into the weights: node %q is for one kind of processor, and %s folds batch norm before "+
 			"it writes such nodes", f.Node, f.Exporter)
+	case f.Exporter == ultralytics:
+		return fmt.Sprintf("batch norm is folded into the weights: the metadata say that %s wrote the file, which folds batch norm before "+
+			"it exports. The convolution with the weight %q has a bias, and no layer is a batch norm", f.Exporter, f.Tensor)
 	case f.Tensor == "":
 		return fmt.Sprintf("batch norm is folded into the weights: %s says so in the metadata of node %q", f.Exporter, f.Node)
 	}
@@ -33,6 +36,9 @@ const (
 	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, ` + KeepPreserve
 	KeepOptimised   = KeepPyTorch + ", and give the files that the exporter writes, before any optimiser changes them"
 	KeepKeras       = `train with model.fit(..., callbacks=[swagwrap.keras.Callback(folder, x)]), or save each epoch with swagwrap.tensorflow.save(folder, module, x, epoch) without Keras. They write one graph that keeps batch norm, and the weights by name (docs/exporting.md, "Keras")`
+	KeepUltralytics = `model = YOLO("weights/last.pt").model.float().eval(); torch.onnx.export(model, (torch.zeros(2, 3, 224, 224),), ` +
+		`"model.onnx", dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},)), with the size of training in ` +
+		`place of 224. That one graph is the template of all files in weights`
 )
 
 // foldSigns are the names that exporters give to tensors with batch norm folded in. fixtures has an export of each:
@@ -75,13 +81,35 @@ func (m *Model) FoldedBatchNorm() *Folding {
 			}
 		}
 	}
-	return nil
+	return m.foldedBefore()
+}
+
+// foldedBefore finds the networks of a program that folds batch norm in PyTorch, before it exports. Nothing in such a graph has another
+// name than in a network without batch norm, so the program's own metadata must say whose it is.
+func (m *Model) foldedBefore() *Folding {
+	if m.Metadata["author"] != "Ultralytics" {
+		return nil
+	}
+	tensor := ""
+	for _, n := range m.Graph.Nodes {
+		switch {
+		case n.OpType == "BatchNormalization":
+			return nil
+		case n.OpType == "Conv" && len(n.Inputs) == 3 && tensor == "":
+			tensor = n.Inputs[1]
+		}
+	}
+	if tensor == "" {
+		return nil
+	}
+	return &Folding{Exporter: ultralytics, Tensor: tensor, Keep: KeepUltralytics}
 }
 
 // The optimisers of ONNX files, which fold batch norm into the convolution before it.
 const (
 	ortOptimiser = "ONNX Runtime's optimiser"
 	slimmer      = "onnxslim"
+	ultralytics  = "ultralytics"
 	kerasTorch   = "Keras with the backend torch"
 	simplifier   = "onnx-simplifier, or an old exporter of PyTorch,"
 )

@@ -62,3 +62,30 @@ func foldedBy(m *Model) string {
 	}
 	return ""
 }
+
+// Ultralytics folds batch norm in PyTorch, so only its metadata tell its networks from those without batch norm.
+func TestFoldedBeforeTheExport(t *testing.T) {
+	t.Parallel()
+	model := func(author string, extra ...[]byte) *Model {
+		inputs := []string{"x", "conv.weight", "conv.bias"}
+		nodes := append([][]byte{node("Conv", "conv", inputs, []string{"y"})}, extra...)
+		var weights [][]byte
+		for _, name := range []string{"conv.weight", "conv.bias", "bn"} {
+			weights = append(weights, tensor(name, Float, []int64{1}, make([]byte, 4)))
+		}
+		m := encodeModel(graph(nodes, weights, [][]byte{output("y", Float)}))
+		return parse(t, append(m, AppendMetadata(nil, map[string]string{"author": author, "task": "classify"})...))
+	}
+	if got := foldedBy(model("Ultralytics")); got != "ultralytics" {
+		t.Errorf("exporter %q", got)
+	}
+	if f := model("Ultralytics").FoldedBatchNorm(); !strings.Contains(f.String(), `the weight "conv.weight" has a bias`) || f.Keep != KeepUltralytics {
+		t.Errorf("%v", f)
+	}
+	kept := node("BatchNormalization", "bn", []string{"y", "bn", "bn", "bn", "bn"}, []string{"z"})
+	for what, m := range map[string]*Model{"another author": model("me"), "batch norm is kept": model("Ultralytics", kept)} {
+		if got := foldedBy(m); got != "" {
+			t.Errorf("%s: exporter %q", what, got)
+		}
+	}
+}
