@@ -96,6 +96,7 @@ nightly: setup ## what takes an hour or two: race everywhere, networks above 2 G
 	go -C fixtures/cluster/kubernetes test -count=1 -ldflags=-w ./...
 	go run $(ACTIONLINT)
 	$(MAKE) -C fixtures/cluster engines
+	$(MAKE) test-runtime RUNTIME=1.30.0
 	$(MAKE) test-provider PROVIDER=openvino
 	$(MAKE) test-provider PROVIDER=webgpu
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \
@@ -103,6 +104,13 @@ nightly: setup ## what takes an hour or two: race everywhere, networks above 2 G
 		done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }; }
 
 PYTHON ?= python3
+
+# The bits of results, and what every accepted ONNX Runtime does.
+test-runtime: tools ## tests of batch norm, sessions and goldens with another ONNX Runtime: RUNTIME=1.30.0, which is fetched
+	rm -rf bin/runtime && $(PYTHON) -m pip download --quiet --no-deps --only-binary=:all: --dest bin/runtime onnxruntime==$(RUNTIME)
+	cd bin/runtime && $(PYTHON) -m zipfile -e *.whl .
+	SWAGWRAP_ORT_LIB="$$(echo $(CURDIR)/bin/runtime/onnxruntime/capi/libonnxruntime.*$(RUNTIME)*)" \
+		go test $(LEAN) -count=1 -timeout $(PATIENCE) ./internal/ort ./internal/infer/... ./internal/ensemble ./internal/baseline ./bnupdate
 
 # As a user has it: the wheel, in a folder of its own.
 python: dist ## tests of the Python module; PYTHON has packaging/python/tests/requirements.txt
@@ -148,4 +156,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build web page demo test test-provider race nightly check python dist release pages findings programs tools
+.PHONY: help setup build web page demo test test-provider test-runtime race nightly check python dist release pages findings programs tools

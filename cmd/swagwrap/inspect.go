@@ -83,7 +83,7 @@ func (o *inspectOptions) inspect(ctx context.Context) error {
 		return console.BadInput(err)
 	}
 	if d.Usable {
-		if err := o.Takes(ctx, open.RuntimeOptions{}, models[len(models)-1]); err != nil {
+		if err := open.Takes(ctx, o.Opener, open.RuntimeOptions{}, models[len(models)-1]); err != nil {
 			d.Reject(err)
 		}
 	}

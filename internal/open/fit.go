@@ -93,7 +93,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	}
 	set, graph, err := s.matchIterates(of.named)
 	if err == nil {
-		err = a.Takes(ctx, s.Computes, set.Models[len(set.Models)-1])
+		err = Takes(ctx, a, s.Computes, set.Models[len(set.Models)-1])
 	}
 	if err == nil {
 		err = s.parity(ctx, of, set)

@@ -17,7 +17,7 @@ const (
 
 // Takes fails if the ONNX Runtime at hand cannot load a network, so that nothing is written that no later command can use. It opens
 // a session only for versions of ONNX that not every release takes. Without ONNX Runtime nothing is known.
-func (a *Opener) Takes(ctx context.Context, o RuntimeOptions, m *onnxio.Model) error {
+func Takes(ctx context.Context, a *Opener, o RuntimeOptions, m *onnxio.Model) error {
 	if m.IRVersion <= newIR && m.Opset >= oldOpset && m.Opset <= newOpset {
 		return nil
 	}
@@ -42,8 +42,8 @@ func (a *Opener) Takes(ctx context.Context, o RuntimeOptions, m *onnxio.Model) e
 	}
 	hint := fmt.Sprintf("export again for an opset of %d to %d, such as torch.onnx.export(..., opset_version=20)", oldOpset, newOpset)
 	if m.Opset >= oldOpset && m.Opset <= newOpset {
-		hint = fmt.Sprintf("the file is right without its new version: model = onnx.load(path); model.ir_version = %d; onnx.save(model, path)",
-			newIR)
+		hint = fmt.Sprintf("the file is right without its new version: model = onnx.load(path); model.ir_version = %d; "+
+			"onnx.save(model, path)", newIR)
 	}
 	return &onnxio.Error{
 		Path: m.Path,

@@ -68,9 +68,8 @@ func webGPU() *kind {
 		turns:    true,
 		misread:  true,
 		untested: "swagwrap was tested on a software device only, so each run is compared with the CPU",
-		libraries: packaged{"ONNX Runtime " + DeviceVersion + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + DeviceVersion, func() []source {
-			return gpuPins()[platform()]
-		}},
+		libraries: packaged{"ONNX Runtime " + DeviceVersion + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + DeviceVersion,
+			func() []source { return gpuPins()[platform()] }},
 		software: onlySoftware,
 		devices:  gpus,
 		hint:     (*LibraryError).hintGPU,

@@ -52,7 +52,10 @@ func (t *Template) prove(states []*state) error {
 			What: "has the weights of none of the state_dicts given",
 		}))
 	}
-	return t.unproved(p.nearest, states)
+	if p.nearest.file != p.named {
+		p.turned = t.reordered(p.nearest)
+	}
+	return t.unproved(p.nearest, states, p.turned)
 }
 
 // A proof is the search for the state_dict that the graph was exported from.
@@ -62,7 +65,9 @@ type proof struct {
 	exported *onnxio.Model
 	namings  []naming
 	nearest  *matching
-	unlike   error // the error of a state_dict with none of the graph's names
+	named    *statefile.File   // that of nearest, if it is closed
+	turned   *statefile.Tensor // of nearest: see reordered
+	unlike   error             // the error of a state_dict with none of the graph's names
 }
 
 // file tries all state_dicts of a file.
@@ -72,7 +77,11 @@ func (p *proof) file(path string) error {
 		return err
 	}
 	defer f.Close()
-	return p.try(p.t.statesOf(f))
+	err = p.try(p.t.statesOf(f))
+	if err == nil && p.t.recipe == nil && p.nearest != nil && p.nearest.file == f {
+		p.named, p.turned = f, p.t.reordered(p.nearest) // while its elements can be read
+	}
+	return err
 }
 
 // neighbour is like file, for a file that the user did not name. It may be of any kind, so its own faults are no error.
@@ -269,7 +278,7 @@ func isZero(float []byte) bool {
 }
 
 // unproved returns the error for a graph that has the elements of no given state_dict.
-func (t *Template) unproved(nearest *matching, states []*state) error {
+func (t *Template) unproved(nearest *matching, states []*state, turned *statefile.Tensor) error {
 	what := "does not hold the weights of " + nearest.file.Path
 	if len(states) > 1 {
 		what = fmt.Sprintf("holds the weights of none of the %d state_dicts; nearest is %s", len(states), nearest.file.Path)
@@ -284,10 +293,10 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 	} else if len(nearest.other) < len(nearest.from)/2 {
 		slices.Reverse(from)
 	}
-	if of := t.reordered(nearest); of != nil {
+	if turned != nil {
 		from = []string{fmt.Sprintf("%q of the file has the graph's numbers in another order: numpy's save_file of safetensors stores a "+
 			"transposed or Fortran-ordered array as it lies in memory. Save again, with numpy.ascontiguousarray(x) for every array",
-			of.Name),
+			turned.Name),
 		}
 	}
 	if t.onlyStatistics(nearest.other) {

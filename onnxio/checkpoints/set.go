@@ -473,8 +473,9 @@ func (s *Set) narrow(ref *onnxio.Model) error {
 				return &onnxio.Error{
 					Path:   m.Path,
 					Tensor: t.Name,
-					What:   fmt.Sprintf("%v elements that differ from those of %s: such numbers are no weights that SGD moves", t.ElemType, ref.Path),
-					Hint:   "export the float network, and quantise what " + setting.Line(setting.Export.String()) + " writes",
+					What: fmt.Sprintf("%v elements that differ from those of %s: such numbers are no weights that SGD moves", t.ElemType,
+						ref.Path),
+					Hint: "export the float network, and quantise what " + setting.Line(setting.Export.String()) + " writes",
 				}
 			}
 		}
