@@ -71,12 +71,12 @@ func TestLast(t *testing.T) {
 		}
 	}
 	whole, going := write("whole", 4), write("going", 0)
-	if printed := run("fit", "--task", "classes", "-o", out("going.safetensors"), going); strings.Contains(printed, "--last") {
+	if printed := run("fit", "--task", "classes", "-o", out("going.safetensors"), going); strings.Contains(printed, "on the way") {
 		t.Errorf("a run from trained weights: %s", printed)
 	}
 	printed := run("fit", "--task", "classes", "-o", out("all.safetensors"), whole)
 	const want = "4 of 8 checkpoints, those before epoch-4.onnx, are on the way to the others: they pull the mean back and widen the variance; " +
-		"start at epoch-4.onnx: fit --last 4"
+		"start at epoch-4.onnx, with the last 4"
 	if !strings.Contains(printed, want) {
 		t.Errorf("got %s, want %s", printed, want)
 	}

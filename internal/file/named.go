@@ -14,7 +14,8 @@ var naming struct {
 	pairs [][2]string // a path for now, and its name
 }
 
-// Name makes texts call the folder at path by another name, which it takes when it is complete. The last name of a path holds. The last element of path
+// Name makes texts call the folder at path by another name, which it takes when it is complete. The last name of a path holds.
+// The last element of path
 // must be a random word, which stands nowhere else.
 func Name(path, name string) {
 	naming.Lock()

@@ -320,7 +320,11 @@ func straight(sq [][]float64) int {
 			break
 		}
 	}
-	if turn < 3 || 4*turn <= n {
+	path := 0.0
+	for t := range turn {
+		path += math.Sqrt(sq[t][t+1])
+	}
+	if turn < 3 || 4*turn <= n || math.Sqrt(sq[0][turn]) < sameWay*path { // a smooth curve comes back
 		return 0
 	}
 	return min(turn, n-min(kept, (n+1)/2))

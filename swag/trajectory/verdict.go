@@ -231,7 +231,7 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 		found = append(found, Finding{true,
 			fmt.Sprintf("%d of %d checkpoints, those before %s, are on the way to the others", first, h.Checkpoints, name(first)),
 			"they pull the mean back and widen the variance",
-			fmt.Sprintf("start at %s: %s", name(first), setting.Fit.With(setting.Last.With(strconv.Itoa(h.Checkpoints-first))))})
+			fmt.Sprintf("start at %s, with the last %d", name(first), h.Checkpoints-first)})
 	case h.Checkpoints < 8: // too short for a judgement
 	case h.falls():
 		found = append(found, Finding{true,

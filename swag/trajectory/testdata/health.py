@@ -55,7 +55,8 @@ def straight(x):
         return 0
     cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in itertools.pairwise(steps)]
     turn = 1 + next((i for i, c in enumerate(cosines) if c < 0.5), n - 2)
-    return min(turn, n - min(5, (n + 1) // 2)) if turn >= 3 and 4 * turn > n else 0
+    straight = np.linalg.norm(x[turn] - x[0]) >= 0.5 * np.linalg.norm(steps[:turn], axis=1).sum()  # a smooth curve comes back
+    return min(turn, n - min(5, (n + 1) // 2)) if turn >= 3 and 4 * turn > n and straight else 0
 
 
 def shortest(x, nodes):
