@@ -143,7 +143,7 @@ func (o *fitOptions) average(of *open.Ordered, out *console.Output) error {
 }
 
 // withoutGraph are the flags that --no-graph goes with.
-var withoutGraph = []string{"output", "force", "no-graph", "state-dict", "order", "averages", "last", "quiet", "verbose"}
+var withoutGraph = []string{"output", "force", "no-graph", "state-dict", "order", "averages", "quiet", "verbose"}
 
 // refuseGraph refuses the flags that need the network's graph.
 func (o *fitOptions) refuseGraph() error {
