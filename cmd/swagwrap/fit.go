@@ -149,7 +149,8 @@ var withoutGraph = []string{"output", "force", "no-graph", "state-dict", "order"
 func (o *fitOptions) refuseGraph() error {
 	for _, r := range o.Table {
 		if o.files.NoGraph && r.IsSet() && !slices.Contains(withoutGraph, r.Name) {
-			return console.Usagef("leave it out, or leave out --no-graph", "--no-graph and --%s: an average of weights has no graph", r.Name)
+			return console.Usagef("leave it out, or leave out --no-graph", "--no-graph and --%s: an average of weights has no graph",
+				r.Name)
 		}
 	}
 	if ext := filepath.Ext(o.output.Path); o.files.NoGraph && ext != ".safetensors" {
