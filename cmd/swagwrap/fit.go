@@ -121,7 +121,7 @@ func (o *fitOptions) fit(ctx context.Context) error {
 
 // average writes the average of the weights alone.
 func (o *fitOptions) average(of *open.Ordered, out *console.Output) error {
-	w, err := o.OpenWeightsMean(o.files, of)
+	w, err := open.OpenWeightsMean(o.Opener, o.files, of)
 	if err != nil {
 		return err
 	}

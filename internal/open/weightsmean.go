@@ -37,7 +37,7 @@ func (w *WeightsMean) Close() {
 }
 
 // OpenWeightsMean opens the checkpoints of an average, and refuses what has none. The caller closes them.
-func (a *Opener) OpenWeightsMean(o FitOptions, of *Ordered) (_ *WeightsMean, err error) {
+func OpenWeightsMean(a *Opener, o FitOptions, of *Ordered) (_ *WeightsMean, err error) {
 	w := &WeightsMean{Opener: a}
 	defer func() {
 		if err != nil {
