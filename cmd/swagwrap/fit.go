@@ -121,7 +121,7 @@ func (o *fitOptions) fit(ctx context.Context) error {
 
 // average writes the average of the weights alone.
 func (o *fitOptions) average(of *open.Ordered, out *console.Output) error {
-	w, err := o.OpenWeightsMean(o.files, of)
+	w, err := open.OpenWeightsMean(o.Opener, o.files, of)
 	if err != nil {
 		return err
 	}
@@ -143,13 +143,14 @@ func (o *fitOptions) average(of *open.Ordered, out *console.Output) error {
 }
 
 // withoutGraph are the flags that --no-graph goes with.
-var withoutGraph = []string{"output", "force", "no-graph", "state-dict", "order", "averages", "last", "quiet", "verbose"}
+var withoutGraph = []string{"output", "force", "no-graph", "state-dict", "order", "averages", "quiet", "verbose"}
 
 // refuseGraph refuses the flags that need the network's graph.
 func (o *fitOptions) refuseGraph() error {
 	for _, r := range o.Table {
 		if o.files.NoGraph && r.IsSet() && !slices.Contains(withoutGraph, r.Name) {
-			return console.Usagef("leave it out, or leave out --no-graph", "--no-graph and --%s: an average of weights has no graph", r.Name)
+			return console.Usagef("leave it out, or leave out --no-graph", "--no-graph and --%s: an average of weights has no graph",
+				r.Name)
 		}
 	}
 	if ext := filepath.Ext(o.output.Path); o.files.NoGraph && ext != ".safetensors" {

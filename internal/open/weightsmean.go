@@ -37,7 +37,7 @@ func (w *WeightsMean) Close() {
 }
 
 // OpenWeightsMean opens the checkpoints of an average, and refuses what has none. The caller closes them.
-func (a *Opener) OpenWeightsMean(o FitOptions, of *Ordered) (_ *WeightsMean, err error) {
+func OpenWeightsMean(a *Opener, o FitOptions, of *Ordered) (_ *WeightsMean, err error) {
 	w := &WeightsMean{Opener: a}
 	defer func() {
 		if err != nil {
@@ -159,7 +159,8 @@ func (w *WeightsMean) leaveAverages(how Averages) error {
 	for i, name := range names {
 		if name != "" && why[i] == "" && slices.Contains(names, "") {
 			if why[i] = fmt.Sprintf("its name has the word %q", name); how != DropAverages {
-				return Usagef(setting.Averages.With(string(DropAverages))+" leaves it out, and "+setting.Averages.With(string(KeepAverages))+
+				drop, keep := setting.Averages.With(string(DropAverages)), setting.Averages.With(string(KeepAverages))
+				return Usagef(drop+" leaves it out, and "+keep+
 					" takes it", "%s: %s, so it may be an average", w.Paths[i], why[i])
 			}
 		}
@@ -219,7 +220,11 @@ func (w *WeightsMean) Write(out io.WriterAt, producer string) error {
 	for _, path := range w.Paths {
 		names = append(names, filepath.Base(path))
 	}
-	origin, err := json.Marshal(map[string]any{"producer": producer, "checkpoints": names, "statistics_moved": w.Moved})
+	origin, err := json.Marshal(map[string]any{
+		"producer":         producer,
+		"checkpoints":      names,
+		"statistics_moved": w.Moved,
+	})
 	if err != nil {
 		return err
 	}
@@ -229,8 +234,8 @@ func (w *WeightsMean) Write(out io.WriterAt, producer string) error {
 		return err
 	}
 	if share := math.Sqrt(spread / max(size, math.SmallestNonzeroFloat64)); share > maxSpread {
-		w.Warnf("the weights vary by %s of their size: the checkpoints seem to be of different runs, and their average is no trained network",
-			report.Percent(share, 2))
+		w.Warnf("the weights vary by %s of their size: the checkpoints seem to be of different runs, and their average is no trained "+
+			"network", report.Percent(share, 2))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func averaged(t *testing.T, o FitOptions) (*WeightsMean, error) {
 		return nil, err
 	}
 	defer of.Close()
-	return a.OpenWeightsMean(o, of)
+	return OpenWeightsMean(a, o, of)
 }
 
 func TestWeightsMean(t *testing.T) {

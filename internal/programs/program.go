@@ -255,13 +255,13 @@ func (r *Run) Measured() string {
 			v = readList(path)
 		}
 		if found := f.in(v); len(found) > 0 {
-			said := fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
+			text := fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
 				strings.Join(found, ", "))
 			if words := expected(found); words != "" {
-				said += fmt.Sprintf(". If the test data is the same, %s holds the last checkpoint against it, and says what differs",
+				text += fmt.Sprintf(". If the test data is the same, %s holds the last checkpoint against it, and says what differs",
 					setting.Expect.With(fmt.Sprintf("%q", words)))
 			}
-			return said
+			return text
 		}
 	}
 	return ""
