@@ -81,12 +81,12 @@ func (m *Model) FoldedBatchNorm() *Folding {
 			}
 		}
 	}
-	return m.foldedBefore()
+	return foldedBefore(m)
 }
 
 // foldedBefore finds the networks of a program that folds batch norm in PyTorch, before it exports. Nothing in such a graph has another
 // name than in a network without batch norm, so the program's own metadata must say whose it is.
-func (m *Model) foldedBefore() *Folding {
+func foldedBefore(m *Model) *Folding {
 	if m.Metadata["author"] != "Ultralytics" {
 		return nil
 	}

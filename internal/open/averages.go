@@ -102,14 +102,14 @@ func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnx
 	if named {
 		s.orderKept()
 	}
-	if last := s.keepLast(); left || averages || last {
+	if last := keepLast(s); left || averages || last {
 		return s.match()
 	}
 	return set, graph, nil
 }
 
 // keepLast removes the checkpoints before the last ones, if only those are asked for. All were needed to tell averages from iterates.
-func (s *FitInputs) keepLast() bool {
+func keepLast(s *FitInputs) bool {
 	first := s.first()
 	all := len(s.models) - first
 	more := all - s.options.Last

@@ -466,9 +466,11 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 	if err := s.meanVector(set); err != nil {
 		return err
 	}
-	if err := s.unreadSegments(s.models[len(s.models)-1]); err != nil {
+	warnings, err := unreadSegments(s.Input, s.models[len(s.models)-1])
+	if err != nil {
 		return err
 	}
+	s.warn(warnings)
 	var statistics [][]float32
 	for _, c := range s.Checkpoints {
 		row := make([]float32, c.Statistics.Len())

@@ -8,14 +8,15 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// unreadSegments warns of an embedding of token types with a trained row that no input of the graph can choose. Training told the
+// unreadSegments returns warnings of an embedding of token types with a trained row that no input of the graph can choose. Training told the
 // texts of a pair from each other, and the graph takes all tokens as those of the first one.
-func (s *FitInputs) unreadSegments(m *onnxio.Model) error {
+func unreadSegments(s swag.Input, m *onnxio.Model) (warnings []string, err error) {
 	if slices.ContainsFunc(m.FeedInputs(), func(v onnxio.Value) bool { return dataset.Given(v.Name) == "type" }) || len(s.Checkpoints) < 2 {
-		return nil
+		return nil, nil
 	}
 	for _, t := range s.Layout.Tensors {
 		if t.Role != weights.Parameter || !strings.Contains(t.Name, "token_type") || len(t.Shape) != 2 || t.Shape[0] < 2 {
@@ -25,16 +26,16 @@ func (s *FitInputs) unreadSegments(m *onnxio.Model) error {
 		for i, ck := range []int{0, len(s.Checkpoints) - 1} {
 			rows[i] = make([]float32, t.Len()-t.Shape[1])
 			if err := s.Checkpoints[ck].Theta.ReadAt(rows[i], t.Offset+t.Shape[1]); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if trained(rows[0], rows[1]) {
-			s.warn([]string{fmt.Sprintf("tensor %q: row 1 was trained, and the graph has no input for token types: it takes all tokens as "+
+			warnings = append(warnings, fmt.Sprintf("tensor %q: row 1 was trained, and the graph has no input for token types: it takes all tokens as "+
 				"type 0. Predictions of pairs of texts are wrong then. Export the graph with token_type_ids as an input, and give the "+
-				"data that column", t.Name)})
+				"data that column", t.Name))
 		}
 	}
-	return nil
+	return warnings, nil
 }
 
 // trained reports whether values moved in another way than weight decay moves them, which only makes them smaller.
