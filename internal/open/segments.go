@@ -12,9 +12,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// unreadSegments returns warnings of an embedding of token types with a trained row that no input of the graph can
-// choose. Training told the
-// texts of a pair from each other, and the graph takes all tokens as those of the first one.
+// unreadSegments returns warnings of an embedding of token types with a trained row that no input of the graph can choose. Training
+// told the texts of a pair from each other, and the graph takes all tokens as those of the first one.
 func unreadSegments(s swag.Input, m *onnxio.Model) (warnings []string, err error) {
 	if slices.ContainsFunc(m.FeedInputs(), func(v onnxio.Value) bool { return dataset.Given(v.Name) == "type" }) || len(s.Checkpoints) < 2 {
 		return nil, nil
@@ -32,9 +31,8 @@ func unreadSegments(s swag.Input, m *onnxio.Model) (warnings []string, err error
 		}
 		if trained(rows[0], rows[1]) {
 			warnings = append(warnings, fmt.Sprintf("tensor %q: row 1 was trained, and the graph has no input for token types: it takes "+
-				"all tokens as "+
-				"type 0. Predictions of pairs of texts are wrong then. Export the graph with token_type_ids as an input, and give the "+
-				"data that column", t.Name))
+				"all tokens as type 0. Predictions of pairs of texts are wrong then. Export the graph with token_type_ids as an input, "+
+				"and give the data that column", t.Name))
 		}
 	}
 	return warnings, nil
