@@ -15,7 +15,7 @@ type speller struct {
 	shape        []int64 // of a vector that broadcasts along the channels
 	nodes, init  [][]byte
 	tensors      map[string][]float32
-	opset, count int
+	count        int
 }
 
 // node adds a node and returns the name of its output.
