@@ -11,11 +11,11 @@ import (
 // A speller writes a layer in operators, in a random one of many ways.
 type speller struct {
 	*rand.Rand
-	channels     int
-	shape        []int64 // of a vector that broadcasts along the channels
-	nodes, init  [][]byte
-	tensors      map[string][]float32
-	count        int
+	channels    int
+	shape       []int64 // of a vector that broadcasts along the channels
+	nodes, init [][]byte
+	tensors     map[string][]float32
+	count       int
 }
 
 // node adds a node and returns the name of its output.
