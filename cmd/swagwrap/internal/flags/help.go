@@ -17,7 +17,7 @@ const HelpWidth = 100
 // groups are the headings of help pages, with the names of their flags. Every flag is in one group.
 var groups = []struct{ title, names string }{
 	{"Results", "output force report plots json save tune save-batch montage maps probs topk keep-members sample"},
-	{"Checkpoints", "template state-dict unused checkpoints checkpoint order last averages extend mean reference parity"},
+	{"Checkpoints", "template no-graph state-dict unused checkpoints checkpoint order last averages extend mean reference parity"},
 	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns " +
 		"pad text arrays labels-as targets noise-std"},
 	{"Data", "val test data labels label-column path-column file-order groups next-labels tile at key on-error expect expect-only"},
