@@ -100,7 +100,7 @@ func deployAll(t *testing.T, dir, test string, methods []string, compare ...stri
 				continue
 			}
 			for i, a := range args {
-				if slices.Contains([]string{"ensemble.safetensors", "val-predictions.npz", "calibrated.safetensors"}, a) {
+				if slices.Contains([]string{"ensemble.safetensors", "val-predictions.npz", "uncalibrated.safetensors"}, a) {
 					args[i] = at(a)
 				}
 				if a == "-o" && args[0] != "score" {

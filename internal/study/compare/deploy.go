@@ -34,6 +34,9 @@ func (r *Result) Next() []study.Step {
 	return nil
 }
 
+// The ensemble that is recommended, and the same before calibrate.
+const deployed, uncalibrated = "ensemble.safetensors", "uncalibrated.safetensors"
+
 // StepsOf returns the steps that make the ensemble of a method and export it. Its scores are those of the comparison. It
 // returns none if no ensemble is equivalent to the method.
 func (r *Result) StepsOf(m *Method) []study.Step {
@@ -41,7 +44,11 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 		return nil
 	}
 	calibrates := m.Scaling != nil && m.Deploy.Temperature == 0
-	made := study.Sample{Output: r.at("ensemble.safetensors"), Members: *m.Deploy}
+	again := calibrates || m.Noise != nil && m.Noise.CrossFitted()
+	made := study.Sample{Output: r.at(deployed), Members: *m.Deploy}
+	if again {
+		made.Output = r.at(uncalibrated)
+	}
 	if calibrates {
 		made.Members.Threshold = 0 // the threshold applies to calibrated probabilities
 	}
@@ -64,7 +71,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 		made.Training = study.Training(r.Inputs.BatchNorm.Data)
 	}
 	steps, last := []study.Step{made}, made.Output
-	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
+	if again {
 		score, fit := r.fitAgain(m)
 		score.Plain = made.Target != "" // the temperature belongs to the statistics of training
 		steps, last = append(steps, score, fit), fit.Output
@@ -77,7 +84,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
 	score := study.Score{
 		Output:       r.at("val-predictions.npz"),
-		Ensemble:     r.at("ensemble.safetensors"),
+		Ensemble:     r.at(uncalibrated),
 		KeepMembers:  m.Noise != nil,
 		AsValidation: true,
 	}
@@ -85,7 +92,7 @@ func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
 		score.Data = r.Validation.Sources()[0].Path
 	}
 	fit := study.Calibrate{
-		Output:      r.at("calibrated.safetensors"),
+		Output:      r.at(deployed),
 		Ensemble:    score.Ensemble,
 		Predictions: score.Output,
 		Threshold:   m.Threshold,

@@ -60,7 +60,7 @@ def test_try(net: nn.Module, tmp_path: Path) -> None:
     assert sw.read_posterior(folder / "posterior.safetensors").card["class_names"] == ["dark", "grey", "light"]
 
     # The ONNX model gives what score gives.
-    ensemble = folder / ("calibrated.safetensors" if "calibrated.safetensors" in files else "ensemble.safetensors")
+    ensemble = folder / "ensemble.safetensors"
     swagwrap("score", "--probs", "--arrays", "seen", "-o", tmp_path / "p.npz", ensemble, data / "test.npz")
     session = onnxruntime.InferenceSession(folder / "ensemble.onnx")
     (got,) = session.run(["prob"], {session.get_inputs()[0].name: images[300:].numpy()})
