@@ -19,7 +19,7 @@ const (
 )
 
 // errTurned is the error of infinite logits that are right, where the others want an a that makes them wrong.
-var errTurned = errors.New("want finite logits: Platt scaling of the finite ones reverses their order, which rules out what infinite ones say")
+var errTurned = errors.New("want finite logits: Platt scaling of the finite ones reverses their order, against the infinite ones")
 
 // platt returns the minimum of the mean NLL plus the ridge. The problem is convex. Newton's method with halved steps
 // solves it, from a start where no logit saturates. Infinite logits are right, and cost nothing if a is positive. It also reports

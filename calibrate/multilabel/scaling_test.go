@@ -24,7 +24,7 @@ func TestFitRefuses(t *testing.T) {
 		{multilabel.ByTemperature, []float64{1, 2, inf, 2}, []int{1, 0, 0, 1}, "row 1: label 0: its value has probability 0 at every temperature"},
 		{multilabel.ByTemperature, []float64{1, 2, inf, -inf}, []int{1, 0, 1, 0}, ""},
 		{multilabel.ByPlatt, []float64{1, 2, inf, 2}, []int{1, 0, 0, 1}, "row 1: label 0: its value has probability 0 at every temperature"},
-		{multilabel.ByPlatt, []float64{1, 2, inf, 2, -3, 1, 2, 0, -2, 1}, []int{0, 0, 1, 1, 1, 1, 0, 0, 1, 0}, "label 0: want finite logits: Platt scaling of the finite ones reverses their order, which rules out what infinite ones say"},
+		{multilabel.ByPlatt, []float64{1, 2, inf, 2, -3, 1, 2, 0, -2, 1}, []int{0, 0, 1, 1, 1, 1, 0, 0, 1, 0}, "label 0: want finite logits: Platt scaling of the finite ones reverses their order, against the infinite ones"},
 		{multilabel.ByPlatt, []float64{1, 2}, []int{1, 3}, "row 0: label 1: value 3, want 0, 1 or -1"},
 		{multilabel.ByPlatt, []float64{1, 2}, []int{1, 0}, ""}, // one row: both are kept
 	} {
