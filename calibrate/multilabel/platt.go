@@ -1,6 +1,7 @@
 package multilabel
 
 import (
+	"errors"
 	"math"
 )
 
@@ -17,25 +18,32 @@ const (
 	decrementTolerance = 1e-24
 )
 
+// errTurned is the error of infinite logits that are right, where the others want an a that makes them wrong.
+var errTurned = errors.New("want finite logits: Platt scaling of the finite ones reverses their order, against the infinite ones")
+
 // platt returns the minimum of the mean NLL plus the ridge. The problem is convex. Newton's method with halved steps
-// solves it, from a start where no logit saturates. It also reports whether a threshold of the logits separates the
-// labels.
-func (l known) platt() (a, b float64, separated bool) {
+// solves it, from a start where no logit saturates. Infinite logits are right, and cost nothing if a is positive. It also reports
+// whether a threshold of the logits separates the labels.
+func (l known) platt() (a, b float64, separated bool, err error) {
+	finite, n := known{}, float64(len(l.targets))
 	largest := 1.0
-	for _, z := range l.logits {
-		largest = max(largest, math.Abs(z)/10)
+	for i, z := range l.logits {
+		if !math.IsInf(z, 0) {
+			finite.logits, finite.targets = append(finite.logits, z), append(finite.targets, l.targets[i])
+			largest = max(largest, math.Abs(z)/10)
+		}
 	}
 	a = 1 / largest
-	value := l.objective(a, b)
+	value := finite.objective(n, a, b)
 	for range plattSteps {
-		da, db, decrement := l.newton(a, b)
+		da, db, decrement := finite.newton(n, a, b)
 		if decrement <= decrementTolerance {
 			break
 		}
 		step, next := 1.0, 0.0
 		for ; step > 1e-10; step /= 2 {
 			// A quarter of the decrease that the slope predicts for small steps (Armijo).
-			if next = l.objective(a+step*da, b+step*db); next <= value-step*decrement/4 {
+			if next = finite.objective(n, a+step*da, b+step*db); next <= value-step*decrement/4 {
 				break
 			}
 		}
@@ -45,19 +53,22 @@ func (l known) platt() (a, b float64, separated bool) {
 		}
 		a, b, value = a+step*da, b+step*db, next
 	}
-	return a, b, l.separated()
+	if a <= 0 && len(finite.logits) < len(l.logits) {
+		return 0, 0, false, errTurned
+	}
+	return a, b, l.separated(), nil
 }
 
-func (l known) objective(a, b float64) float64 {
-	return l.loss(a, b)/float64(len(l.targets)) + PlattRidge/2*((a-1)*(a-1)+b*b)
+// objective returns what platt minimises, for n rows of which these have finite logits.
+func (l known) objective(n, a, b float64) float64 {
+	return l.loss(a, b)/n + PlattRidge/2*((a-1)*(a-1)+b*b)
 }
 
 // newton returns a step of Newton's method and its decrement, −2 times the decrease of a quadratic function. Let w =
 // p(1−p), W = mean w, m = mean wz/W and C = mean w(z−m)². The Hessian is (C + Wm² + R, Wm; Wm, W + R). Its
 // determinant is a sum of positive terms.
-func (l known) newton(a, b float64) (da, db, decrement float64) {
+func (l known) newton(n, a, b float64) (da, db, decrement float64) {
 	const r = PlattRidge
-	n := float64(len(l.targets))
 	var ga, gb, w, m, c float64
 	weight := func(z float64) float64 { return sigmoid(a*z+b) * sigmoid(-a*z-b) / n }
 	for i, z := range l.logits {

@@ -55,8 +55,8 @@ type Scaling struct {
 // Fit warns if degenerate labels are kept, or if an a is negative, which reverses the order of the examples.
 //
 // It is an error if there is no row, if no label is known, or if a target is not 0, 1 or [Unknown]. A logit must not
-// be NaN. It must not be infinite if it is wrong or if the scaler is ByPlatt. The error names the first bad row and
-// label. Fit panics if the shapes disagree or the scaler is unknown.
+// be NaN. It must not be infinite if it is wrong, or if Platt's a would then make it wrong. The error names the first
+// bad row and label, or the label. Fit panics if the shapes disagree or the scaler is unknown.
 func (m Scaler) Fit(logits []float64, labels int, targets []int) (*Scaling, error) {
 	if labels < 1 || len(targets)%labels != 0 || len(logits) != len(targets) {
 		panic(badShape)
@@ -64,7 +64,7 @@ func (m Scaler) Fit(logits []float64, labels int, targets []int) (*Scaling, erro
 	if len(targets) == 0 {
 		return nil, errors.New("no rows to fit on")
 	}
-	data, err := m.gather(logits, labels, targets)
+	data, err := gather(logits, labels, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,9 @@ func (m Scaler) Fit(logits []float64, labels int, targets []int) (*Scaling, erro
 				t := l.temperature()
 				s.A[label], atBound, why = 1/t.T, t.AtBound, t.Undetermined()
 			default:
-				s.A[label], s.B[label], atBound = l.platt()
+				if s.A[label], s.B[label], atBound, err = l.platt(); err != nil {
+					return nil, fmt.Errorf("label %d: %w", label, err)
+				}
 				if atBound && why == "" {
 					why = fmt.Sprintf("a threshold separates all %d rows without a mistake, so that nothing bounds its scale but the "+
 						"ridge", len(l.targets))
@@ -177,7 +179,7 @@ type known struct {
 }
 
 // gather checks the logits and groups them by label.
-func (m Scaler) gather(logits []float64, labels int, targets []int) ([]known, error) {
+func gather(logits []float64, labels int, targets []int) ([]known, error) {
 	data, found := make([]known, labels), false
 	for k, y := range targets {
 		if err := checkTarget(k%labels, y); err != nil {
@@ -185,8 +187,8 @@ func (m Scaler) gather(logits []float64, labels int, targets []int) ([]known, er
 		}
 		z := logits[k]
 		switch {
-		case math.IsNaN(z) || m == ByPlatt && math.IsInf(z, 0):
-			return nil, fmt.Errorf("row %d: label %d: logit %v, want a finite number", k/labels, k%labels, z)
+		case math.IsNaN(z):
+			return nil, fmt.Errorf("row %d: label %d: logit %v, want a number", k/labels, k%labels, z)
 		case y == Unknown:
 			continue
 		case math.IsInf(z, 1-2*y): // +Inf for an absent label, −Inf for a present one

@@ -20,10 +20,11 @@ func TestFitRefuses(t *testing.T) {
 	}{
 		{multilabel.ByTemperature, nil, nil, "no rows to fit on"},
 		{multilabel.ByPlatt, []float64{1, 2}, []int{-1, -1}, "nothing is known of any label"},
-		{multilabel.ByTemperatures, []float64{1, nan}, []int{1, -1}, "row 0: label 1: logit NaN, want a finite number"},
+		{multilabel.ByTemperatures, []float64{1, nan}, []int{1, -1}, "row 0: label 1: logit NaN, want a number"},
 		{multilabel.ByTemperature, []float64{1, 2, inf, 2}, []int{1, 0, 0, 1}, "row 1: label 0: its value has probability 0 at every temperature"},
 		{multilabel.ByTemperature, []float64{1, 2, inf, -inf}, []int{1, 0, 1, 0}, ""},
-		{multilabel.ByPlatt, []float64{1, 2, inf, 2}, []int{1, 0, 1, 1}, "row 1: label 0: logit +Inf, want a finite number"},
+		{multilabel.ByPlatt, []float64{1, 2, inf, 2}, []int{1, 0, 0, 1}, "row 1: label 0: its value has probability 0 at every temperature"},
+		{multilabel.ByPlatt, []float64{1, 2, inf, 2, -3, 1, 2, 0, -2, 1}, []int{0, 0, 1, 1, 1, 1, 0, 0, 1, 0}, "label 0: want finite logits: Platt scaling of the finite ones reverses their order, against the infinite ones"},
 		{multilabel.ByPlatt, []float64{1, 2}, []int{1, 3}, "row 0: label 1: value 3, want 0, 1 or -1"},
 		{multilabel.ByPlatt, []float64{1, 2}, []int{1, 0}, ""}, // one row: both are kept
 	} {
@@ -87,6 +88,34 @@ func TestPlattOnAnyScale(t *testing.T) {
 		if math.Abs(ga) > 1e-8*(1+size) || math.Abs(gb) > 1e-8 {
 			t.Errorf("scale %v, offset %v, %d rows: gradient (%v, %v) at a %v, b %v", scale, offset, n, ga, gb, a, b)
 		}
+	}
+}
+
+// Nine digits of a probability may be 1. Platt's fit is the same as with a log-odds that is as good as infinite.
+func TestPlattOfInfiniteLogits(t *testing.T) {
+	rng := rand.New(rand.NewPCG(19, 20))
+	z, y := make([]float64, 60), make([]int, 60)
+	for i := range z {
+		z[i], y[i] = 2*rng.NormFloat64(), i%2
+		z[i] += float64(2*y[i] - 1)
+	}
+	sure := slices.Clone(z)
+	for _, i := range []int{3, 8, 20, 21} {
+		z[i], sure[i] = math.Inf(2*y[i]-1), 1e4*float64(2*y[i]-1)
+	}
+	infinite, err := multilabel.ByPlatt.Fit(z, 1, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	finite, err := multilabel.ByPlatt.Fit(sure, 1, y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := infinite.A[0]-finite.A[0], infinite.B[0]-finite.B[0]; math.Abs(a)+math.Abs(b) > 1e-6 {
+		t.Errorf("a %v, b %v, want %v, %v", infinite.A, infinite.B, finite.A, finite.B)
+	}
+	if p := infinite.Apply(z); p[3] != 1 || p[8] != 0 || math.Abs(infinite.NLLAfter-finite.NLLAfter) > 1e-9 || slices.ContainsFunc(p, math.IsNaN) {
+		t.Errorf("probabilities %v, NLL %v, want %v", p, infinite.NLLAfter, finite.NLLAfter)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/internal/corrupt"
@@ -19,8 +20,12 @@ import (
 )
 
 // TestExpectedAccuracy damages test pictures of MNIST, by kind and severity, and scores them without labels. The interval of the accuracy
-// to expect, or its bound, holds the true accuracy for at least 90 % of all damages, and of those by size of the drop. On clean pictures
-// the value is within 5 points. Parts merge to the same sidecar.
+// to expect, or its bound, holds the true accuracy for at least 90 % of all damages, and intervals also by size of the drop. Bounds
+// fail where the network stays right though it has become unsure, as docs/unlabelled.md says: brighter pictures, and those of low contrast,
+// in 10 and 12 of 12 cases with independent draws and pairs. One may miss: of
+// nine intervals of 95 %, one does in every third set of pictures. With 20 seeds each, on the same pictures, independent draws held 176
+// and 178 of 180 (two members, eight), and pairs 175 and 174; no seed missed two. Where predictions are distributed otherwise nothing is
+// claimed. On clean pictures the value is within 5 points. Parts merge to the same sidecar.
 func TestExpectedAccuracy(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -38,7 +43,7 @@ func TestExpectedAccuracy(t *testing.T) {
 		checkpoints = append(checkpoints, mnist(fmt.Sprintf("checkpoints/epoch-%02d.onnx", 30-k)))
 	}
 	run(append([]string{"fit", "-q", "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "-o", at("p.safetensors")}, checkpoints...)...)
-	run("sample", "-q", "--draws", "independent", "-n", strconv.Itoa(reliability.Figure(2, 8)), "--bn-data", mnist("train.npz"), "-o", at("e.safetensors"), at("p.safetensors"))
+	run("sample", "-q", "-n", strconv.Itoa(reliability.Figure(2, 8)), "--bn-data", mnist("train.npz"), "-o", at("e.safetensors"), at("p.safetensors"))
 	run("score", "-q", "-o", at("val.npz"), at("e.safetensors"), mnist("val.npz"))
 	run("calibrate", "-q", "-o", at("c.safetensors"), "--ensemble", at("e.safetensors"), at("val.npz"))
 	groups := "report=" + at("kinds.csv") + ":kind"
@@ -53,10 +58,15 @@ func TestExpectedAccuracy(t *testing.T) {
 	}
 	target := accuracies(t, at("out.csv"), labels, names)
 	var held, all [4]int // by size of the drop; the last is of all
+	silent := 0
 	for _, g := range printed.Groups {
 		is := target[g.Name]
 		if g.Name == "clean" && (g.Bound != "" || g.Accuracy-is > 0.05 || is-g.Accuracy > 0.05) {
 			t.Errorf("clean: %+v, and the accuracy is %v", g, is)
+		}
+		if g.Bound == expect.Shares {
+			silent++
+			continue
 		}
 		size := 0
 		for _, drop := range []float64{0.05, 0.15} {
@@ -66,6 +76,9 @@ func TestExpectedAccuracy(t *testing.T) {
 		}
 		ok := is <= g.High && (g.Bound != "" || g.Low <= is)
 		for _, k := range []int{size, 3} {
+			if k < 3 && g.Bound != "" {
+				continue
+			}
 			if all[k]++; ok {
 				held[k]++
 			}
@@ -74,9 +87,12 @@ func TestExpectedAccuracy(t *testing.T) {
 			t.Logf("%s: accuracy %.3f, %+v", g.Name, is, g.Estimate)
 		}
 	}
-	t.Logf("held %d of %d; by drop up to 5 points, up to 15, and above: %d of %d", held[3], all[3], held[:3], all[:3])
+	t.Logf("held %d of %d; intervals by drop up to 5 points, up to 15, and above: %d of %d; nothing is claimed of %d", held[3], all[3], held[:3], all[:3], silent)
+	if silent*5 > len(printed.Groups) {
+		t.Errorf("nothing is claimed of %d of %d kinds", silent, len(printed.Groups))
+	}
 	for k := range all {
-		if all[k] >= 10 && float64(held[k]) < 0.9*float64(all[k]) || k == 3 && held[k]*10 < all[k]*9 {
+		if (all[k] >= 10 || k == 3) && all[k]-held[k] > max(1, all[k]/10) {
 			t.Errorf("size %d: %d of %d intervals hold", k, held[k], all[k])
 		}
 	}

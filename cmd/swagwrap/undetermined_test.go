@@ -55,7 +55,7 @@ func newFamily(t *testing.T, task, first, second string, fit, more []string) *fa
 	for i, name := range []string{"p", "p2"} {
 		f.ends(0, slices.Concat([]string{"fit", "-q", "--order", "given", "-o", f.at(name)}, fit, []string{paths[i], paths[1-i]})...)
 	}
-	f.ends(0, "sample", "-q", "-n", "3", "--draws", "independent", "-o", f.at("e"), f.at("p"))
+	f.ends(0, "sample", "-q", "-n", "3", "-o", f.at("e"), f.at("p"))
 	return f
 }
 
