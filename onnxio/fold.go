@@ -22,6 +22,9 @@ func (f *Folding) String() string {
 	case f.Exporter == ultralytics:
 		return fmt.Sprintf("batch norm is folded into the weights: the metadata say that %s wrote the file, which folds batch norm before "+
 			"it exports. The convolution with the weight %q has a bias, and no layer is a batch norm", f.Exporter, f.Tensor)
+	case f.Exporter == kerasTorch:
+		return fmt.Sprintf("batch norm is folded into the weights: %s multiplies scale and variance together before it exports. From the "+
+			"tensor %q on, the files hold products, so that no posterior of the parameters exists", f.Exporter, f.Tensor)
 	case f.Tensor == "":
 		return fmt.Sprintf("batch norm is folded into the weights: %s says so in the metadata of node %q", f.Exporter, f.Node)
 	}
