@@ -62,6 +62,11 @@ var foldSigns = []struct {
 // It looks at the names that exporters leave behind. One file alone cannot be unfolded. Some batch norms may be left:
 // TorchScript's exporter only folds those after a convolution.
 func (m *Model) FoldedBatchNorm() *Folding {
+	for i := range m.Graph.Nodes { // first: its exporter is PyTorch's, and renames convolutions whether folded or not
+		if n := &m.Graph.Nodes[i]; keras(m.Graph.Nodes[i:]) {
+			return &Folding{Exporter: kerasTorch, Tensor: n.Inputs[1], Keep: KeepKeras}
+		}
+	}
 	for _, t := range m.tensors {
 		for _, sign := range foldSigns {
 			if sign.name.MatchString(t.Name) {
@@ -74,8 +79,6 @@ func (m *Model) FoldedBatchNorm() *Folding {
 		switch {
 		case n.foldsBatchNorm:
 			return &Folding{Exporter: dynamo, Node: n.Name, Keep: KeepPyTorch}
-		case keras(m.Graph.Nodes[i:]):
-			return &Folding{Exporter: kerasTorch, Tensor: n.Inputs[1], Keep: KeepKeras}
 		case n.Domain == "com.microsoft.nchwc" && n.OpType == "Conv":
 			return &Folding{Exporter: ortOptimiser, Node: n.Name, Keep: KeepOptimised}
 		case n.Domain == "" && (n.OpType == "Conv" || n.OpType == "ConvTranspose"):

@@ -37,6 +37,11 @@ func TestFoldedBatchNorm(t *testing.T) {
 		}
 	}
 	got := keras32("onnx::Sub_82", "onnx::Mul_91", "onnx::Add_85").FoldedBatchNorm()
+	withConv := keras32("onnx::Sub_82", "onnx::Mul_91", "onnx::Add_85")
+	withConv.tensors = append([]*Tensor{{Name: "onnx::Conv_92"}}, withConv.tensors...)
+	if by := foldedBy(withConv); by != kerasTorch {
+		t.Errorf("Keras, with a convolution: %q", by)
+	}
 	if !strings.Contains(got.String(), `"onnx::Sub_82"`) || !strings.Contains(got.String(), "no posterior of the parameters exists") ||
 		!strings.Contains(got.Keep, "swagwrap.keras.Callback(") {
 		t.Errorf("Keras: %v, keep %s", got, got.Keep)
