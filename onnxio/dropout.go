@@ -1,8 +1,10 @@
 package onnxio
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
@@ -10,7 +12,25 @@ import (
 )
 
 // ErrNoDropout is the error for a model in which no layer can drop anything.
-var ErrNoDropout = errors.New("the graph keeps no Dropout: export with training=TrainingMode.PRESERVE from a model in training mode")
+var ErrNoDropout = errors.New("the graph keeps no Dropout: export with model.train(), then " +
+	"torch.onnx.export(..., dynamo=True, optimize=False)")
+
+// ActiveDropout reports whether a Dropout of the main graph was exported in training mode. [Edit.DisableDropout] switches it off.
+// Some exporters give a layer at rest its third input, training_mode, as false.
+func ActiveDropout(m *Model) bool {
+	return slices.ContainsFunc(m.Places(), func(p Place) bool {
+		n := p.Node
+		if p.Graph != m.Graph || n.OpType != "Dropout" || n.Domain != "" || len(n.Inputs) < 3 || n.Inputs[2] == "" {
+			return false
+		}
+		mode := p.Tensors[2]
+		if mode == nil {
+			return true
+		}
+		b, _ := m.data.Bytes(mode.payload)
+		return !bytes.Equal(b, []byte{0})
+	})
+}
 
 // DropoutTemplate is [NewRuntimeTemplate] of a model whose Dropout layers drop in every run, while batch norm is in
 // inference mode. seed returns the seed of the k-th of these layers. A session with seeds gives the same numbers in

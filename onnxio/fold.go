@@ -22,6 +22,9 @@ func (f *Folding) String() string {
 	case f.Exporter == ultralytics:
 		return fmt.Sprintf("batch norm is folded into the weights: the metadata say that %s wrote the file, which folds batch norm before "+
 			"it exports. The convolution with the weight %q has a bias, and no layer is a batch norm", f.Exporter, f.Tensor)
+	case f.Exporter == kerasTorch:
+		return fmt.Sprintf("batch norm is folded into the weights: %s multiplies scale and variance together before it exports. From the "+
+			"tensor %q on, the files hold products, so that no posterior of the parameters exists", f.Exporter, f.Tensor)
 	case f.Tensor == "":
 		return fmt.Sprintf("batch norm is folded into the weights: %s says so in the metadata of node %q", f.Exporter, f.Node)
 	}
@@ -59,6 +62,11 @@ var foldSigns = []struct {
 // It looks at the names that exporters leave behind. One file alone cannot be unfolded. Some batch norms may be left:
 // TorchScript's exporter only folds those after a convolution.
 func (m *Model) FoldedBatchNorm() *Folding {
+	for i := range m.Graph.Nodes { // first: its exporter is PyTorch's, and renames convolutions whether folded or not
+		if n := &m.Graph.Nodes[i]; keras(m.Graph.Nodes[i:]) {
+			return &Folding{Exporter: kerasTorch, Tensor: n.Inputs[1], Keep: KeepKeras}
+		}
+	}
 	for _, t := range m.tensors {
 		for _, sign := range foldSigns {
 			if sign.name.MatchString(t.Name) {
@@ -71,8 +79,6 @@ func (m *Model) FoldedBatchNorm() *Folding {
 		switch {
 		case n.foldsBatchNorm:
 			return &Folding{Exporter: dynamo, Node: n.Name, Keep: KeepPyTorch}
-		case keras(m.Graph.Nodes[i:]):
-			return &Folding{Exporter: kerasTorch, Tensor: n.Inputs[1], Keep: KeepKeras}
 		case n.Domain == "com.microsoft.nchwc" && n.OpType == "Conv":
 			return &Folding{Exporter: ortOptimiser, Node: n.Name, Keep: KeepOptimised}
 		case n.Domain == "" && (n.OpType == "Conv" || n.OpType == "ConvTranspose"):

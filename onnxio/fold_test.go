@@ -36,10 +36,20 @@ func TestFoldedBatchNorm(t *testing.T) {
 			}
 		}
 	}
+	got := keras32("onnx::Sub_82", "onnx::Mul_91", "onnx::Add_85").FoldedBatchNorm()
+	withConv := keras32("onnx::Sub_82", "onnx::Mul_91", "onnx::Add_85")
+	withConv.tensors = append([]*Tensor{{Name: "onnx::Conv_92"}}, withConv.tensors...)
+	if by := foldedBy(withConv); by != kerasTorch {
+		t.Errorf("Keras, with a convolution: %q", by)
+	}
+	if !strings.Contains(got.String(), `"onnx::Sub_82"`) || !strings.Contains(got.String(), "no posterior of the parameters exists") ||
+		!strings.Contains(got.Keep, "swagwrap.keras.Callback(") {
+		t.Errorf("Keras: %v, keep %s", got, got.Keep)
+	}
 	// Some batch norms may be left beside the folded ones.
 	bn := node("BatchNormalization", "bn", []string{"x", "onnx::Conv_1", "b", "m", "v"}, []string{"y"})
 	m := parse(t, encodeModel(graph([][]byte{bn}, [][]byte{tensor("onnx::Conv_1", Int64, nil, nil)}, [][]byte{output("y", Float)})))
-	got := m.FoldedBatchNorm()
+	got = m.FoldedBatchNorm()
 	if got == nil || got.Tensor != "onnx::Conv_1" || got.Keep != KeepTorchScript || !strings.Contains(got.String(), `tensor "onnx::Conv_1" has the name that PyTorch's TorchScript`) {
 		t.Errorf("with a batch norm left: %v", got)
 	}

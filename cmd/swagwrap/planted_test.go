@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -122,6 +124,59 @@ func TestNotTaken(t *testing.T) {
 		text, err := exec.Command(run, append(args, c.paths[:3]...)...).CombinedOutput()
 		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 65 || !strings.Contains(string(text), "does not take this network") ||
 			!strings.Contains(string(text), "model.ir_version = ") {
+			t.Errorf("%s: %v: %s", args[0], err, text)
+		}
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("fit wrote a file")
+	}
+}
+
+// Where ONNX Runtime has no kernel for the types of a node, the node is named: another opset would not help.
+func TestNoKernel(t *testing.T) {
+	type field struct {
+		number protowire.Number
+		value  any // an int, a string, or fields
+	}
+	var encode func(fields ...field) []byte
+	encode = func(fields ...field) (b []byte) {
+		for _, f := range fields {
+			switch v := f.value.(type) {
+			case int:
+				b = protowire.AppendVarint(protowire.AppendTag(b, f.number, protowire.VarintType), uint64(v))
+			case string:
+				b = protowire.AppendString(protowire.AppendTag(b, f.number, protowire.BytesType), v)
+			case []field:
+				b = protowire.AppendBytes(protowire.AppendTag(b, f.number, protowire.BytesType), encode(v...))
+			}
+		}
+		return b
+	}
+	one, two := field{1, []field{{2, "n"}}}, field{1, []field{{1, 2}}}
+	value := func(name string) []field {
+		return []field{{1, name}, {2, []field{{1, []field{{1, 1}, {2, []field{one, two}}}}}}}
+	}
+	dir := t.TempDir()
+	run, out, paths := executable(t, dir), filepath.Join(dir, "posterior"), []string{filepath.Join(dir, "1.onnx"), filepath.Join(dir, "2.onnx")}
+	for i, weight := range []string{"\x00\x00\x80\x3f", "\x00\x00\x00\x40"} { // 1 and 2
+		network := encode(field{1, 11}, field{8, []field{{2, 23}}}, field{7, []field{
+			{1, []field{{1, "q"}, {2, "f"}, {3, "unpack"}, {4, "Cast"}, {5, []field{{1, "to"}, {3, 1}, {20, 2}}}}},
+			{1, []field{{1, "x"}, {1, "w"}, {2, "m"}, {4, "MatMul"}}},
+			{1, []field{{1, "m"}, {1, "f"}, {2, "y"}, {4, "Add"}}},
+			{2, "g"},
+			{5, []field{{1, 2}, {2, 23}, {8, "q"}, {9, "1"}}},
+			{5, []field{{1, 2}, {1, 2}, {2, 1}, {8, "w"}, {9, strings.Repeat(weight, 4)}}},
+			{11, value("x")},
+			{12, value("y")},
+		}})
+		if err := os.WriteFile(paths[i], network, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"inspect"}, {"fit", "-q", "--task", "classes", "-o", out}} {
+		text, err := exec.Command(run, append(args, paths...)...).CombinedOutput()
+		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 65 ||
+			!strings.Contains(string(text), `it has no Cast for the types of node "unpack"`) || strings.Contains(string(text), "export again for an opset") {
 			t.Errorf("%s: %v: %s", args[0], err, text)
 		}
 	}

@@ -3,6 +3,7 @@ package infer_test
 import (
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -266,5 +267,36 @@ func TestOther(t *testing.T) {
 	})
 	if err := infer.EachMember(t.Context(), nil, p, swag.SampleOptions{Scale: -1}, 0, 1, func(int, weights.Vector) error { return nil }); err == nil {
 		t.Error("a scale below 0 was taken")
+	}
+}
+
+// A draw that makes a tensor under a root negative is refused: the graph adds 0.001 to it first. Others are taken.
+func TestRoots(t *testing.T) {
+	t.Parallel()
+	var models []*onnxio.Model
+	for _, epoch := range []string{"1", "2", "3"} {
+		models = append(models, infertest.Open(t, infertest.Path("fixtures/buffers/checkpoints/learned-ts-"+epoch+".onnx")))
+	}
+	p := infertest.Fit(t, models...)
+	n := infertest.Network(t, p)
+	under, ok := p.Layout.Find("1.var")
+	if !ok || under.Role != weights.Parameter {
+		t.Fatalf("%+v, want a parameter", under)
+	}
+	draw := make(weights.Slice, p.Layout.Len(weights.Parameter))
+	for i := range draw {
+		draw[i] = 1
+	}
+	for _, c := range []struct {
+		value float32
+		taken bool
+	}{{0, true}, {-0.0009, true}, {-0.0011, false}, {float32(math.NaN()), false}} {
+		draw[under.Offset+1] = c.value
+		_, err := n.State(draw)
+		var refused *onnxio.Error
+		if c.taken != (err == nil) || !c.taken && (!errors.As(err, &refused) || refused.Tensor != "1.var" ||
+			!strings.Contains(refused.What, "at index 1, and the graph takes the root") || !strings.Contains(refused.Hint, "1.var=buffer")) {
+			t.Errorf("%v: error %v", c.value, err)
+		}
 	}
 }

@@ -151,6 +151,9 @@ func (s *FitInputs) open(ctx context.Context, of *Ordered, opts *swag.FitOptions
 	}
 	s.models = append(s.models, models...)
 	notes, _ := s.source.Remarks(false)
+	if mode := diagnosis.TrainingMode(s.models[0]); mode != "" {
+		notes = append(notes, "note: "+mode)
+	}
 	for _, note := range notes {
 		s.Logf("%s", note)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -14,6 +15,9 @@ const (
 	oldOpset, newOpset = 7, 21
 	newIR              = 10
 )
+
+// unimplemented matches ONNX Runtime's words for an operator that it knows, but not with these types.
+var unimplemented = regexp.MustCompile(`Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'`)
 
 // Takes fails if the ONNX Runtime at hand cannot load a network, so that nothing is written that no later command can use. It opens
 // a session only for versions of ONNX that not every release takes. Without ONNX Runtime nothing is known.
@@ -44,6 +48,10 @@ func Takes(ctx context.Context, a *Opener, o RuntimeOptions, m *onnxio.Model) er
 	if m.Opset >= oldOpset && m.Opset <= newOpset {
 		hint = fmt.Sprintf("the file is right without its new version: model = onnx.load(path); model.ir_version = %d; "+
 			"onnx.save(model, path)", newIR)
+	}
+	if op := unimplemented.FindStringSubmatch(err.Error()); op != nil {
+		hint = fmt.Sprintf("it has no %s for the types of node %q, whatever the opset. Store the tensors that this node reads as float32 "+
+			"or float16, and export the network without it", op[1], op[2])
 	}
 	return &onnxio.Error{
 		Path: m.Path,

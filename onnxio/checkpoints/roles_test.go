@@ -187,3 +187,78 @@ func TestRolesByValues(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A vector that is named like a running statistic, in a graph that shows no batch norm, is asked about.
+func TestRolesAsked(t *testing.T) {
+	t.Parallel()
+	models := func(name, op string) (out []*onnxio.Model) {
+		for k := range 2 {
+			out = append(out, withNodes(t, fmt.Sprintf("%d.onnx", k+1), [][]byte{node(op, "n", []string{name}, []string{"z"}),
+				node("Mul", "m", []string{"x", "z"}, []string{"u"}), node("Mul", "o", []string{"u", "w"}, []string{"y"})},
+				floats32(name, weights.Slice{float32(k) + 1, 2.5}, 2), floats32("w", weights.Slice{float32(k), 1}, 2)))
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name, op string
+		asked    bool
+	}{
+		{"bn/moving_variance_1", "Neg", true},
+		{"RunningMean:0", "Neg", true},
+		{"layer.var", "Sqrt", true},
+		{"layer.var", "Neg", false},
+		{"layer.variable", "Sqrt", false},
+		{"scale", "Sqrt", false},
+		{"bn/moving_variance", "Neg", false}, // the whole name tells
+	} {
+		_, err := New(models(c.name, c.op))
+		if !c.asked {
+			if err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		wantError(t, c.name, err, "its name is like that of a running statistic", c.name+"=buffer")
+		wantError(t, c.name, err, "", c.name+"=parameter")
+		for _, role := range []weights.Role{weights.Buffer, weights.Parameter} {
+			rule, err := ParseRoleRule(c.name + "=" + role.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := New(models(c.name, c.op), rule)
+			if err != nil {
+				t.Errorf("%s: answered: %v", c.name, err)
+			} else if x, _ := s.Layout.Find(c.name); x.Role != role {
+				t.Errorf("%s: %v, want %v", c.name, x.Role, role)
+			}
+		}
+	}
+}
+
+// No network that is right is asked about.
+func TestRolesNotAsked(t *testing.T) {
+	t.Parallel()
+	folders := make(map[string][]*onnxio.Model)
+	for _, pattern := range []string{"../../fixtures/*/*/*.onnx", "../../fixtures/*/*/*/*.onnx"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if m, err := onnxio.Open(path); err == nil {
+				t.Cleanup(func() { m.Close() })
+				folders[filepath.Dir(path)] = append(folders[filepath.Dir(path)], m)
+			}
+		}
+	}
+	if len(folders) < 20 {
+		t.Fatalf("%d folders: what is tested?", len(folders))
+	}
+	for folder, models := range folders {
+		for _, of := range append(slices.Collect(slices.Chunk(models, 1)), models) {
+			if _, err := New(of); err != nil && strings.Contains(err.Error(), "is like that of a running statistic") {
+				t.Errorf("%s: %v", folder, err)
+			}
+		}
+	}
+}

@@ -467,3 +467,29 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("missing: %v", err)
 	}
 }
+
+// The file that the user names for the graph is closed when the error is made. It says what differs, and an array whose axes were
+// stored in another order.
+func TestProofOfOtherWeights(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("model.onnx", encode([][]byte{uses("a.weight", "b.weight")}, plainGraph(two(1))...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	transposed := two(1)
+	v := transposed["a.weight"].values
+	transposed["a.weight"] = transposed["a.weight"].with(v[0], v[3], v[1], v[4], v[2], v[5])
+	for _, c := range []struct {
+		name       string
+		named      dict
+		text, hint string
+	}{
+		{"other weights", two(3), "model.onnx: does not hold the weights of named.safetensors: 2 of 2 tensors differ", "load a checkpoint into the model"},
+		{"turned", transposed, `1 of 2 tensors differ: "a.weight"`, "numpy.ascontiguousarray(x)"},
+	} {
+		named, sd := c.named.write(t, "named.safetensors"), two(2).write(t, "a.safetensors")
+		tpl := NewTemplate(open(t, "model.onnx"), nil)
+		tpl.Proof = named
+		_, err := Open([]string{sd}, tpl)
+		wantError(t, c.name, err, c.text, c.hint)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -221,12 +222,29 @@ func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 				"and %s see it when they run", x.Node, setting.Score, setting.Compare)
 		}
 	}
-	for _, bn := range bns {
-		if bn.IsTraining {
-			add("exported in training mode: everything swagwrap writes is brought back to inference")
-			break
-		}
+	if mode := TrainingMode(first); mode != "" {
+		add("%s", mode)
 	}
+}
+
+// TrainingMode says how a graph shows that it was exported in training mode, or returns "". Nothing is wrong: everything that is
+// written is brought back to inference.
+func TrainingMode(m *onnxio.Model) string {
+	bns, _ := m.BatchNorms() // what is wrong with them is told where they are read
+	const back = ": everything swagwrap writes is brought back to inference"
+	training := slices.ContainsFunc(bns, func(bn onnxio.BatchNorm) bool { return bn.IsTraining })
+	switch {
+	case onnxio.ActiveDropout(m):
+		shows := " (Dropout is active)"
+		if len(bns) > 0 && !training {
+			shows = " (Dropout is active, but batch norm is in evaluation mode)"
+		}
+		return "the graph was exported in training mode" + shows + back + ". Members score without dropout; only the row swa-dropout of " +
+			setting.Compare.String() + " drops. Export after model.eval() if you do not want that row"
+	case training:
+		return "the graph was exported in training mode" + back
+	}
+	return ""
 }
 
 // judge sets the verdict. The argument err is the error of laying out the models, or nil.

@@ -89,7 +89,8 @@ func TestVerdict(t *testing.T) {
 		{[]string{"ckpt-1", "renamed"}, "usable with warnings: 2 checkpoints of one network", true, told,
 			[]string{two, "tensors have other names in other files, and were matched by their place in the graph"}},
 		{[]string{"training-1"}, "usable with warnings, with more checkpoints of the same network", true, told,
-			[]string{"exported in training mode: everything swagwrap writes is brought back to inference"}},
+			[]string{"the graph was exported in training mode (Dropout is active): everything swagwrap writes is brought back to inference. Members score " +
+				"without dropout; only the row swa-dropout of the comparison drops. Export after model.eval() if you do not want that row"}},
 		{[]string{"fixed-batch-1"}, "usable with warnings, with more checkpoints of the same network", true, told,
 			[]string{`input "input" takes batches of 4 only: batch-norm statistics need larger ones, in which the graph is run if it allows; export with a dynamic batch dimension`}},
 
