@@ -29,6 +29,8 @@ type Program struct {
 	Classes []string
 	// Figures says where the program writes what it measured on its own validation data.
 	Figures []Figures
+	// OfAverage is the key in Settings that is true if it measured its average, not the weights that SGD moved, or "".
+	OfAverage string
 }
 
 // Figures is a file with what a program measured, and the columns or keys of what it measured.
@@ -257,6 +259,9 @@ func (r *Run) Measured() string {
 		if found := f.in(v); len(found) > 0 {
 			text := fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
 				strings.Join(found, ", "))
+			if from := r.ofAverage(); from != "" {
+				return text + ". " + from + ": these are the figures of its average, not of the weights that SGD moved"
+			}
 			if words := expected(found); words != "" {
 				text += fmt.Sprintf(". If the test data is the same, %s holds the last checkpoint against it, and says what differs",
 					setting.Expect.With(fmt.Sprintf("%q", words)))
@@ -265,6 +270,17 @@ func (r *Run) Measured() string {
 		}
 	}
 	return ""
+}
+
+// ofAverage returns where the program's settings say that it measured its average, or "".
+func (r *Run) ofAverage() (from string) {
+	r.settings(func(v map[string]any, file string) bool {
+		if r.Program.OfAverage != "" && v[r.Program.OfAverage] == true {
+			from = r.Program.OfAverage + " in " + file
+		}
+		return true
+	})
+	return from
 }
 
 // accuracy matches names of the share of right predictions.

@@ -195,6 +195,34 @@ func TestNear(t *testing.T) {
 			preprocess: "input-size=32 mean=0.5,0.4,0.3 std=0.2,0.2,0.2 crop-pct=0.9 interpolation=bicubic",
 			measured:   "eval_loss 0.75, eval_top1 71.5",
 		},
+		"timm, its network's own crop": {
+			state: "script.pt.tar",
+			beside: map[string]string{
+				"args.yaml":   "img_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: bilinear\ncrop_pct: null\n",
+				"summary.csv": "epoch,eval_loss\n0,2\n",
+			},
+			program:  "timm",
+			measured: "eval_loss 2",
+		},
+		"timm, its network's own interpolation": {
+			state: "script.pt.tar",
+			beside: map[string]string{
+				"args.yaml":   "img_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: ''\ncrop_pct: 1.0\n",
+				"summary.csv": "epoch,eval_loss\n0,2\n",
+			},
+			program:  "timm",
+			measured: "eval_loss 2",
+		},
+		"timm with an average": {
+			state: "script.pt.tar",
+			beside: map[string]string{
+				"args.yaml":   "img_size: 64\ninput_size:\n- 3\n- 32\n- 48\nmean:\n- 0.5\nstd:\n- 0.2\ninterpolation: bilinear\ncrop_pct: 1.0\nmodel_ema: true\n",
+				"summary.csv": "epoch,train_loss,eval_loss,eval_top1\n0,1,2,50\n1,1,0.75,71.5\n",
+			},
+			program:    "timm",
+			preprocess: "input-size=32x48 mean=0.5 std=0.2 crop-pct=1 interpolation=bilinear",
+			measured:   "eval_loss 0.75, eval_top1 71.5. model_ema in ",
+		},
 		"ultralytics": {
 			state: "zip.pt",
 			top:   "..",
