@@ -62,7 +62,7 @@ def ensemble(folder: Path, shape: tuple[int, ...], scores: int, x: Any, y: Any, 
         np.savez(data, x=x, **({} if y is None else {"labels": y}))
     swagwrap("fit", "-q", *fit, "-o", at("p.safetensors"), *(at(f"{i}.onnx") for i in range(4)))
     last = at("e.safetensors")
-    swagwrap("sample", "-q", "-n", "3", "-o", last, at("p.safetensors"))
+    swagwrap("sample", "-q", "--draws", "independent", "-n", "3", "-o", last, at("p.safetensors"))
     if promise:
         swagwrap("score", "-q", "--probs", "-o", at("val.npz"), last, data)
         swagwrap("calibrate", "-q", *promise, "-o", at("promised.safetensors"), "--ensemble", last, at("val.npz"))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-import numpy as np
 
+from ._later import np
 from ._states import AVERAGE, write_weights
 
 if TYPE_CHECKING:

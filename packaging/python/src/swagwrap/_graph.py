@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 
+from ._later import np
 from ._runtime import onnxruntime
 
 if TYPE_CHECKING:

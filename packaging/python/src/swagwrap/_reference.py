@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 
 from ._examples import examples, same_generators
 from ._files import new_files
+from ._later import np
 
 if TYPE_CHECKING:
     import torch

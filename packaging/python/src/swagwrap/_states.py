@@ -9,12 +9,12 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 
 from ._checkpoints import make_room
 from ._export import same_network
 from ._files import new_files
 from ._graph import Arrays, Graph, check
+from ._later import np
 from ._reference import EXAMPLES, NAME, File, affordable, goes_on_from, own_version
 
 if TYPE_CHECKING:
