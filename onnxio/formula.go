@@ -424,8 +424,8 @@ func (f *formulas) solve(steps []*step, leaves []*Tensor, mean, variance *Tensor
 	return w
 }
 
-// isBatchNorm reports whether the steps map x to (x − mean)·κ/√(variance + ε) + β, for any numbers in the place of mean and variance and
-// the given ones for all other vectors. ε may stand behind the root.
+// isBatchNorm reports whether the steps map x to (x − mean)·κ/√(variance + ε) + β for any mean and variance. All other vectors have the
+// given numbers. ε may stand behind the root.
 func (f *formulas) isBatchNorm(w *Formula, n values) (epsilon float64, ok bool) {
 	a, b := n.affine(f, w.steps)
 	beta := b + n[w.mean]*a

@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
@@ -44,11 +45,7 @@ func (e *Enough) Reached() bool {
 	if e.pairs == nil {
 		return false
 	}
-	of := e.Of
-	if of == 0 {
-		of = DefaultMembers
-	}
-	_, ok := e.pairs.Pairs(of)
+	_, ok := e.pairs.Pairs(cmp.Or(e.Of, DefaultMembers))
 	return ok && e.added%2 == 0
 }
 

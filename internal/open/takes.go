@@ -19,7 +19,7 @@ const (
 // unimplemented matches ONNX Runtime's words for an operator that it knows, but not with these types.
 var unimplemented = regexp.MustCompile(`Could not find an implementation for (\w+)\(\d+\) node with name '([^']*)'`)
 
-// Takes fails if the ONNX Runtime at hand cannot load a network, so that nothing is written that no later command can use. It opens
+// Takes fails if the chosen ONNX Runtime cannot load a network, so that nothing is written that no later command can use. It opens
 // a session only for versions of ONNX that not every release takes. Without ONNX Runtime nothing is known.
 func Takes(ctx context.Context, a *Opener, o RuntimeOptions, m *onnxio.Model) error {
 	if m.IRVersion <= newIR && m.Opset >= oldOpset && m.Opset <= newOpset {

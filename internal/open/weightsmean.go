@@ -36,7 +36,7 @@ func (w *WeightsMean) Close() {
 	}
 }
 
-// OpenWeightsMean opens the checkpoints of an average, and refuses what has none. The caller closes them.
+// OpenWeightsMean opens the checkpoints of an average, and refuses a set that has no average. The caller closes them.
 func OpenWeightsMean(a *Opener, o FitOptions, of *Ordered) (_ *WeightsMean, err error) {
 	w := &WeightsMean{Opener: a}
 	defer func() {
@@ -196,7 +196,7 @@ func (w *WeightsMean) sample() (values [][]float32) {
 	return values
 }
 
-// Write writes the average under the names of the last checkpoint, which gives what is no weight: counters and batch-norm statistics.
+// Write writes the average under the names of the last checkpoint. Counters and batch-norm statistics are those of that checkpoint.
 func (w *WeightsMean) Write(out io.WriterAt, producer string) error {
 	var entries []statefile.Entry
 	all, spread, size := make([]map[string]*statefile.Tensor, len(w.dicts)), 0., 0.
