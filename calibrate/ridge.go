@@ -39,14 +39,14 @@ func stratified(labels []int) [][]int {
 }
 
 // chooseRidge returns the ridge with the least NLL of rows in folds that the fit has not seen, or +Inf, and the NLL of each row. That
-// is nil without folds.
-func (s scored) chooseRidge(folds [][]int) (best float64, unseen []float64) {
+// is nil without folds. all is the temperature of all rows.
+func (s scored) chooseRidge(folds [][]int, all Temperature) (best float64, unseen []float64) {
 	best, least := math.Inf(1), math.Inf(1)
 	if len(folds) < 2 {
 		return best, nil
 	}
 	paths := make([]*ridgePath, len(folds))
-	for f, t := range s.others(folds) {
+	for f, t := range s.others(folds, all) {
 		paths[f] = s.path(Others(folds, f), t)
 	}
 	for worse := 0; worse < patience; {
@@ -82,8 +82,7 @@ type ridgePath struct {
 
 // others returns the temperature of the other folds, for each. It is a step of Newton's method from that of all rows, which takes one
 // pass over them.
-func (s scored) others(folds [][]int) []Temperature {
-	all := s.fit(allRows(len(s.labels)))
+func (s scored) others(folds [][]int, all Temperature) []Temperature {
 	out := make([]Temperature, len(folds))
 	losses := s.losses(allRows(len(s.labels)), 1/all.T)
 	for f := range folds {

@@ -66,8 +66,9 @@ func FitVectorScalingFolds(logits []float64, classes int, labels []int, folds []
 	if err != nil {
 		return VectorScaling{}, err
 	}
-	ridge, unseen := s.chooseRidge(folds)
-	all := s.path(allRows(len(labels)), s.fit(allRows(len(labels))))
+	t := s.fit(allRows(len(labels)))
+	ridge, unseen := s.chooseRidge(folds, t)
+	all := s.path(allRows(len(labels)), t)
 	for all.ridge > ridge && all.next() {
 	}
 	v := all.result()
