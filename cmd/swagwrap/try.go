@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -109,9 +109,10 @@ type trial struct {
 	checkpoints []string
 	test        string
 	ran         [][]string      // the commands
-	table       bytes.Buffer    // what compare printed
+	notes       []string        // warnings of the commands, each once
 	result      *study.Document // of compare
 	failed      error           // why results are missing, or nil
+	predicts    string          // the call of Python for predictions
 }
 
 func (o *tryOptions) try(ctx context.Context) error {
@@ -153,8 +154,9 @@ func (o *tryOptions) try(ctx context.Context) error {
 		return err
 	}
 	o.Shown = func(r *study.Document) { t.result = r }
-	o.Do = t.score
-	defer func() { o.Shown, o.Do = nil, nil }()
+	o.Do, o.Warned, o.Rest = t.score, t.note, t.named("table.txt")
+	defer func() { o.Shown, o.Do, o.Warned, o.Rest = nil, nil, nil, "" }()
+	defer func() { t.tell(math.MaxInt) }() // of a failure, whole
 	t.failed = t.compare()
 	if t.result == nil {
 		return t.failed
@@ -182,15 +184,49 @@ func (o *tryOptions) try(ctx context.Context) error {
 	case len(t.result.Next) == 0:
 		what = "the report (report.html) and the table, and no model, since nothing is recommended"
 	}
+	t.tell(mostNotes)
 	o.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if t.failed != nil {
 		return t.failed
+	}
+	if made := t.made(t.result); made != "" {
+		o.Logf("score new data: %s", console.Shell(o.Program, "score", "-o", "predictions.csv", made, "NEW-DATA"))
+		o.Logf("in Python:      swagwrap.load(%q).%s", t.named("ensemble.onnx"), t.predicts)
 	}
 	if o.sample {
 		o.Logf("now your own checkpoints: %s", console.Shell(o.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
 }
+
+// note keeps a warning for the end.
+func (t *trial) note(warning string) {
+	if !slices.Contains(t.notes, warning) {
+		t.notes = append(t.notes, warning)
+	}
+}
+
+// mostNotes is the largest number of lines of notes on the screen.
+const mostNotes = 6
+
+// tell prints the warnings, once. At most the first few lines are shown, and notes.txt has all.
+func (t *trial) tell(left int) {
+	t.Warned = nil
+	for i, note := range t.notes {
+		lines := t.Messages().Hang("warning: ", note)
+		if !t.Verbose && i > 0 && (len(lines) > left || len(lines) == left && i+1 < len(t.notes)) {
+			t.Logf("%s more: %s", report.Plural(len(t.notes)-i, "warning"), t.named(notesFile))
+			break
+		}
+		for _, line := range lines {
+			t.Logf("%s", line)
+		}
+		left -= len(lines)
+	}
+	t.notes = nil
+}
+
+const notesFile = "notes.txt"
 
 // testIsLast refuses checkpoints in the place of the test data.
 func testIsLast(args []string) error {
@@ -314,8 +350,6 @@ func (t *trial) compare() error {
 	if err := t.settled(posterior, fit); err != nil {
 		return err
 	}
-	t.Stdout.Copy(&t.table)
-	defer t.Stdout.Copy(nil)
 	words = []string{"compare", "--report", t.at("report.html")}
 	if found.Training != "" {
 		words = append(words, "--bn-data", found.Training)
@@ -430,11 +464,14 @@ func (t *trial) now(step study.Step) study.Step {
 // step prints the words of a command, and runs it.
 func (t *trial) step(words []string) error {
 	t.ran = append(t.ran, slices.Clone(words))
-	t.Logf("")
-	t.Logf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, namedAll(words)...)...))
+	if t.Verbose || len(t.ran) == 2 {
+		t.Logf("")
+	}
+	t.Debugf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, namedAll(words)...)...))
 	env := *t.Env
-	if len(t.ran) > 2 { // fit and compare have printed all there is
-		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
+	env.Brief = len(t.ran) > 1 // fit has printed what it found
+	if len(t.ran) > 2 {        // compare has printed all there is
+		env.Stdout = console.NewStdout(io.Discard)
 	}
 	a := newApp(&env, func() {})
 	a.Computes = t.comparison.Runtime
@@ -504,13 +541,19 @@ func (t *trial) write() error {
 	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
 		return err
 	}
-	var outs []*console.Output
-	for name, text := range map[string]string{
-		"table.txt":    t.table.String(),
+	var table strings.Builder
+	study.WriteText(&table, report.Screen{Verbose: true}, t.result.BatchNorm.Warnings(), t.result) // writing to memory cannot fail
+	texts := map[string]string{
+		"table.txt":    table.String(),
 		"figures.json": file.Named(figures.String()),
 		"NEXT.md":      next,
 		"commands.sh":  t.script(),
-	} {
+	}
+	if t.notes != nil {
+		texts[notesFile] = strings.Join(t.notes, "\n\n") + "\n"
+	}
+	var outs []*console.Output
+	for name, text := range texts {
 		out, err := console.CreateOutput(t.at(name), false)
 		if err != nil {
 			return err
@@ -571,32 +614,36 @@ func (t *trial) makes(word string) (name string, ok bool) {
 	return name, ok && !strings.HasPrefix(name, "sample/") // the program itself brings the files in sample/
 }
 
+// made returns the recommended network or ensemble, or "".
+func (t *trial) made(r *study.Document) (path string) {
+	for _, step := range r.Next {
+		switch d := step.(type) {
+		case study.Sample:
+			path = d.Output
+		case study.Calibrate:
+			path = d.Output
+		}
+	}
+	return path
+}
+
 // reading returns the flags that say how to read data.
 func (t *trial) reading() []string {
 	return t.those(t.notFit(flags.Data(new(open.DataOptions), new(open.NetworkOptions))))
 }
 
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be
-// deployed. They run in any folder, at any time, because they write no file.
+// deployed. They run in any folder.
 func (t *trial) score(r *study.Document) []string {
-	steps := r.Next
-	if len(steps) == 0 {
+	made := t.made(r)
+	if made == "" {
 		return nil
-	}
-	made := ""
-	for _, step := range steps {
-		switch d := step.(type) {
-		case study.Sample:
-			made = d.Output
-		case study.Calibrate:
-			made = d.Output
-		}
 	}
 	reading := t.reading()
 	if labels := t.comparison.Data.Labels.Main; labels != "" {
 		reading = append(reading, "--labels", labels)
 	}
-	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "-", made, t.test})
+	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "predictions.csv", made, t.test})
 	return []string{here(), console.Shell(namedAll(line)...)}
 }
 
@@ -611,6 +658,9 @@ func (t *trial) next() (string, error) {
 	if err != nil {
 		return "", console.BadInput(err)
 	}
+	if t.predicts = "predict_proba(x)"; network.Traits().Targets {
+		t.predicts = "predict(x)"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict, "\n"))
 	if t.failed != nil {
@@ -622,8 +672,8 @@ func (t *trial) next() (string, error) {
 		"browser.\n\n")
 	if _, err := os.Stat(t.at("ensemble.safetensors")); err == nil {
 		lines := t.score(t.result)
-		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o "+
-			"predictions.csv` in place of `-o -` writes a file.\n\n", strings.Join(lines, "\n"))
+		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o -` "+
+			"in place of `-o predictions.csv` prints them.\n\n", strings.Join(lines, "\n"))
 	}
 	if m, err := onnxio.Open(t.at("ensemble.onnx")); err == nil {
 		defer m.Close()
@@ -631,6 +681,9 @@ func (t *trial) next() (string, error) {
 		if err != nil {
 			return "", err
 		}
+		fmt.Fprintf(&b, "# Use it from Python\n\n```python\nimport swagwrap\n\nmodel = swagwrap.load(%q)\nmodel.%s  # x: arrays, tables "+
+			"or paths, preprocessed as in training\n```\n\ndocs/python.md says what x may be, and how to install the module.\n\n", model,
+			t.predicts)
 		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and "+
 			"servers.\n\n", python(m, model), takes(network))
 	}
