@@ -49,8 +49,8 @@ recommends. All results are in one folder, with an ONNX model and NEXT.md, which
 --sample runs it on files that the program brings: checkpoints of a small network, and pictures of digits.
 
 try looks for what you do not give. It looks next to the checkpoints for the exported graph, saved training batches and
-preprocessing. It takes classes from the names of folders, and the task from the labels. It prints what it found, and each
-command before it runs.
+preprocessing. It takes classes from the names of folders, and the task from the labels. It prints what it found, and
+with -v each command before it runs.
 
 The folder appears when everything is done. If the model cannot be made, the folder has the results up to there, NEXT.md says
 why, and the exit code is that of the failure. Before the comparison has its figures, a failure leaves no folder.
