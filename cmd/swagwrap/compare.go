@@ -223,7 +223,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	cmp.TestPath, cmp.Measured = o.test, in.Measured
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
-		cmp.Folder = filepath.Dir(page)
+		cmp.Folder, cmp.Between = filepath.Dir(page), o.Between
 	}
 	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
 	if err := o.tellShift(ctx, cmp, run); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/fixtures/mnist"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -154,12 +155,15 @@ func (o *tryOptions) try(ctx context.Context) error {
 		return err
 	}
 	o.Shown = func(r *study.Document) { t.result = r }
-	o.Do, o.Warned, o.Rest = t.score, t.note, t.named("table.txt")
-	defer func() { o.Shown, o.Do, o.Warned, o.Rest = nil, nil, nil, "" }()
+	o.Do, o.Warned, o.Rest, o.Between = t.score, t.note, t.named("table.txt"), between
+	defer func() { o.Shown, o.Do, o.Warned, o.Rest, o.Between = nil, nil, nil, "", "" }()
 	defer func() { t.tell(math.MaxInt) }() // of a failure, whole
 	t.failed = t.compare()
 	if t.result == nil {
 		return t.failed
+	}
+	if err := t.writeFigures(); err != nil {
+		return err
 	}
 	if err := t.deploy(); t.failed == nil {
 		t.failed = err
@@ -172,7 +176,7 @@ func (o *tryOptions) try(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func() error{t.write, t.folder.Commit} {
+	for _, step := range []func() error{t.writeFigures, t.write, t.folder.Commit} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -413,6 +417,10 @@ func foundWords(f *open.Found) (words []string) {
 
 // deploy makes what the comparison recommends.
 func (t *trial) deploy() error {
+	if err := os.Mkdir(t.at(between), 0o777); err != nil {
+		return console.BadOutput(err)
+	}
+	defer os.Remove(t.at(between)) // if it is empty
 	for _, next := range t.result.Next {
 		if d, ok := next.(study.Score); ok && d.Data == "" {
 			d.Data = t.test
@@ -426,8 +434,15 @@ func (t *trial) deploy() error {
 				more = append(more, t.Words(r.Name)...)
 			}
 		}
+		if e, ok := next.(study.Export); ok && !e.First {
+			more = append(more, "--figures", t.at(figuresFile))
+		}
 		done := t.ran
 		err := t.step(slices.Concat(words[:1], more, words[1:]))
+		if errors.Is(err, hub.ErrOther) {
+			more, t.ran = more[:len(more)-2], done
+			err = t.step(slices.Concat(words[:1], more, words[1:]))
+		}
 		if errors.As(err, new(*infer.MadeUpError)) {
 			t.Logf("%v: now on the test data", err)
 			t.ran = done
@@ -531,23 +546,42 @@ func (t *trial) aside() error {
 	return console.BadOutput(err)
 }
 
-// write writes the table, the figures as JSON, NEXT.md and commands.sh.
+// between is the folder for the files between the commands.
+const between = "steps"
+
+// figuresFile has the figures as JSON, which export takes.
+const figuresFile = "figures.json"
+
+// writeFigures writes the figures as JSON. After the export, which needs them, the names in them may be others: see aside.
+func (t *trial) writeFigures() error {
+	file.Forget() // that the export read it
+	out, err := console.CreateOutput(t.at(figuresFile), true)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	var figures strings.Builder
+	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(out, file.Named(figures.String())); err != nil {
+		return err
+	}
+	return console.Commit(out)
+}
+
+// write writes the table, the notes, NEXT.md and commands.sh.
 func (t *trial) write() error {
 	next, err := t.next()
 	if err != nil {
 		return err
 	}
-	var figures strings.Builder
-	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
-		return err
-	}
 	var table strings.Builder
 	study.WriteText(&table, report.Screen{Verbose: true}, t.result.BatchNorm.Warnings(), t.result) // writing to memory cannot fail
 	texts := map[string]string{
-		"table.txt":    table.String(),
-		"figures.json": file.Named(figures.String()),
-		"NEXT.md":      next,
-		"commands.sh":  t.script(),
+		"table.txt":   table.String(),
+		"NEXT.md":     next,
+		"commands.sh": t.script(),
 	}
 	if t.notes != nil {
 		texts[notesFile] = strings.Join(t.notes, "\n\n") + "\n"
@@ -583,6 +617,9 @@ func (t *trial) script() string {
 		"changes.\nset -e\n%s\n", comment(t.folder.Path), here())
 	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", console.Shell(t.folder.Path+"-again-XXXXXX"))
 	for _, args := range t.ran {
+		if args[0] == "compare" {
+			args = slices.Insert(slices.Clone(args), 1, "--json")
+		}
 		words := []string{console.Shell(t.Self()...)}
 		for _, arg := range namedAll(args) {
 			if name, ok := t.makes(arg); ok {
@@ -591,7 +628,11 @@ func (t *trial) script() string {
 				words = append(words, console.Shell(arg))
 			}
 		}
-		fmt.Fprintln(&b, strings.Join(words, " "))
+		line := strings.Join(words, " ")
+		if args[0] == "compare" {
+			line += fmt.Sprintf(" > \"$new\"/%s\nmkdir \"$new\"/%s", figuresFile, between)
+		}
+		fmt.Fprintln(&b, line)
 	}
 	b.WriteString("echo \"the files are in $new\"\n")
 	return b.String()

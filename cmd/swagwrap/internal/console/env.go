@@ -28,6 +28,8 @@ type Env struct {
 	Warned func(string)
 	// Rest says where all figures of a study will be. The screen has a few.
 	Rest string
+	// Between is the folder beside a report for files that the commands after it need, and nobody later. "" means the same folder.
+	Between string
 	// Usage is the name of the command, and what its arguments are.
 	Usage string
 	// Quiet leaves out all messages but errors, and Verbose prints more.

@@ -71,6 +71,8 @@ func (r rows) method(m *compare.Method) study.Row {
 		study.Shown(noise, noiseOf(m)), study.Marked(r.marks(m)))
 	if m.Scaling != nil && m.Scaling.Values() != nil {
 		add("temperatures", m.Scaling.Values())
+	} else if c := m.Scaling.Single(); c != nil {
+		add("calibration", study.Fields("method", c.Method, "norm", c.Norm()))
 	}
 	if m.Noise != nil {
 		var std [][]float64 // one, or one for each half
