@@ -555,7 +555,10 @@ const figuresFile = "figures.json"
 // writeFigures writes the figures as JSON. After the export, which needs them, the names in them may be others: see aside.
 func (t *trial) writeFigures() error {
 	file.Forget() // that the export read it
-	out, err := console.CreateOutput(t.at(figuresFile), true)
+	if err := os.Remove(t.at(figuresFile)); err != nil && !os.IsNotExist(err) {
+		return console.BadOutput(err)
+	}
+	out, err := console.CreateOutput(t.at(figuresFile), false)
 	if err != nil {
 		return err
 	}
