@@ -49,8 +49,7 @@ func (p *Posterior) Recent(count int) []weights.Vector {
 }
 
 // readIterate reads the weights of the checkpoint that lies back checkpoints before the last. Without a given mean, it
-// inverts the recurrence of the running mean, mean_n = mean_(n−1) + s·(θ_n − mean_(n−1)), with θ_n = mean_n + D_n and the share s of
-// model n, which is 1/n without a power.
+// inverts the recurrence of the running mean, mean_n = mean_(n−1) + s·(θ_n − mean_(n−1)), with θ_n = mean_n + D_n: see [Options.Before].
 func (p *Posterior) readIterate(dst []float32, off int64, back int) error {
 	deviations := dense.Rows[float32](back+1, len(dst))
 	if err := p.Deviations(deviations, off); err != nil {
@@ -62,13 +61,9 @@ func (p *Posterior) readIterate(dst []float32, off int64, back int) error {
 		back = 0 // the mean is that of each deviation
 	}
 	for b := range back {
-		n, power := p.Options.Models-b, p.Options.Power
-		others := float64(n - 1) // (1−s)/s: mean_(n−1) = mean_n − D_n·s/(1−s)
-		if power > 0 {
-			others = kept(n, power) / share(n, power)
-		}
+		before := p.Options.Before(p.Options.Models - b)
 		for i, d := range deviations[back-b] {
-			mean[i] -= float64(d) / others
+			mean[i] -= float64(d) / before
 		}
 	}
 	for i, d := range deviations[0] {

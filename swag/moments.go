@@ -39,6 +39,15 @@ func share(n, power int) float64 {
 	return 1 - kept(n, power)
 }
 
+// Before returns the weight of the models before model n in the mean of n, as a multiple of that of model n: n−1 without a power. So
+// the running means are mean_(n−1) = mean_n − (θ_n − mean_n)/Before(n).
+func (o Options) Before(n int) float64 {
+	if o.Power == 0 {
+		return float64(n - 1)
+	}
+	return kept(n, o.Power) / share(n, o.Power)
+}
+
 // running updates mean and variance, the moments of the first seen models, with the iterates theta, one per row. It
 // sets the rows of deviations to those of the last iterates from the mean that includes them: Algorithm 1. Weights of models
 // rise with the power.
@@ -62,15 +71,23 @@ func running(theta [][]float32, seen, power int, mean, variance []float64, devia
 // the power, as [FitOptions.Power] says.
 func Average(theta []weights.Vector, power int) weights.Vector {
 	return weights.Func{N: theta[0].Len(), Read: func(dst []float32, off int64) error {
-		rows, mean, variance := dense.Rows[float32](len(theta), len(dst)), make([]float64, len(dst)), make([]float64, len(dst))
-		for t, v := range theta {
-			if err := v.ReadAt(rows[t], off); err != nil {
-				return err
+		length := min(len(dst), defaultBlock)
+		rows, mean, variance := dense.Rows[float32](len(theta), length), make([]float64, length), make([]float64, length)
+		for lo := 0; lo < len(dst); lo += length {
+			part := dst[lo:min(lo+length, len(dst))]
+			for t, v := range theta {
+				rows[t] = rows[t][:len(part)]
+				if err := v.ReadAt(rows[t], off+int64(lo)); err != nil {
+					return err
+				}
 			}
-		}
-		running(rows, 0, power, mean, variance, nil)
-		for i, v := range mean {
-			dst[i] = float32(v)
+			mean, variance = mean[:len(part)], variance[:len(part)]
+			clear(mean)
+			clear(variance)
+			running(rows, 0, power, mean, variance, nil)
+			for i, v := range mean {
+				part[i] = float32(v)
+			}
 		}
 		return nil
 	}}

@@ -49,10 +49,10 @@ type Options struct {
 	Columns    int        `json:"columns"` // columns of D: K, or fewer if there were fewer iterates
 	Divisor    int        `json:"divisor"` // Σ_lr = D̂D̂ᵀ/divisor
 	Deviations Deviations `json:"deviations"`
-	Compat     string     `json:"compat"`     // "reference": computed like the authors' code; else empty
-	Theta0     bool       `json:"theta0"`     // θ0 counted as a model
-	Models     int        `json:"models"`     // models in the moments, θ0 included
-	Referenced bool       `json:"referenced"` // D̂ is not in the file but in the checkpoints
+	Compat     string     `json:"compat"`          // "reference": computed like the authors' code; else empty
+	Theta0     bool       `json:"theta0"`          // θ0 counted as a model
+	Models     int        `json:"models"`          // models in the moments, θ0 included
+	Referenced bool       `json:"referenced"`      // D̂ is not in the file but in the checkpoints
 	Power      int        `json:"power,omitempty"` // see [FitOptions.Power]
 	// Roles are the user's rules for the roles of tensors, as NAME=ROLE.
 	Roles []string `json:"roles,omitempty"`

@@ -67,13 +67,24 @@ func TestPower(t *testing.T) {
 		if m, v, d := contents(attach(t, fit(t, it, opts), it)); !slices.Equal(m, mean) || !slices.Equal(v, variance) || !equalRows(d, deviations) {
 			t.Errorf("power %d: a fit that refers to checkpoints differs", power)
 		}
-		got := make([]float32, p.Len())
-		if err := swag.Average(thetas(it), power).ReadAt(got[3:], 3); err != nil {
-			t.Fatal(err)
-		}
-		for i, v := range got[3:] {
-			if v != float32(mean[3+i]) {
-				t.Errorf("power %d: the average without a fit has %v, want %v", power, v, mean[3+i])
+	}
+}
+
+// An average without a fit is the mean of a fit, in any range.
+func TestAverage(t *testing.T) {
+	t.Parallel()
+	it := iterates(flat(t, 40_000), 5, noisy(1, 0.1))
+	for _, power := range []int{0, 4} {
+		mean, _, _ := contents(fit(t, it, swag.FitOptions{Power: power}))
+		for _, from := range []int{0, 3, 39_999} {
+			got := make([]float32, len(mean)-from)
+			if err := swag.Average(thetas(it), power).ReadAt(got, int64(from)); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range got {
+				if v != float32(mean[from+i]) {
+					t.Fatalf("power %d: weight %d is %v, want %v", power, from+i, v, mean[from+i])
+				}
 			}
 		}
 	}

@@ -72,6 +72,8 @@ var flagValues = map[string]string{
 	"noise-std":           "‖1|0|-1|x|1e300",
 	"on-error":            "fail|skip‖x",
 	"last":                "1|2|5‖0|-1|x",
+	"power":               "0|4|1‖-1|101|x",
+	"windows":             "on|off‖x",
 	"order":               "natural|given‖x",
 	"ort-lib":             "ort.so‖mine/x.txt|missing.so|mine",
 	"output-name":         "‖logits|nosuch|input",

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -48,6 +49,12 @@ If training went on, --extend takes the older posterior and the new checkpoints:
 
    swagwrap fit -o new.safetensors --extend posterior.safetensors checkpoints/epoch-3?.onnx
 
+If validation data prefer an average of fewer checkpoints, or one in which the last ones weigh more, compare prints the command. It
+takes the older posterior in the place of its checkpoints:
+
+   swagwrap fit --last 5 -o new.safetensors posterior.safetensors
+   swagwrap fit --power 4 -o new.safetensors posterior.safetensors
+
 --mean takes an average that training made, over all batches or as an EMA. The checkpoints then show the spread about it.
 Its batch-norm statistics are not used.
 
@@ -58,6 +65,9 @@ tenth as large, and reads the checkpoints, which must then stay where they are.`
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.files.Checkpoints = args
+			if err := o.refit(); err != nil {
+				return err
+			}
 			return o.fit(ctx)
 		},
 	}
@@ -70,6 +80,16 @@ type fitOptions struct {
 	output flags.OutputOptions
 	files  open.FitOptions
 	how    swag.FitOptions
+}
+
+// refit takes the checkpoints, the settings and the model card of a posterior, if one is given in the place of checkpoints and
+// another average of them is wanted.
+func (o *fitOptions) refit() error {
+	if args := o.files.Checkpoints; len(args) == 1 && (o.Is("last") || o.Is("power")) && kind.Detect(args[0]) == kind.Posterior {
+		o.files.Checkpoints, o.files.Extend, o.files.Refit = nil, args[0], true
+		return o.Refuse("refit", "fit a new posterior of the checkpoints to choose anew", "--*: "+args[0]+" has chosen")
+	}
+	return nil
 }
 
 func (o *fitOptions) fit(ctx context.Context) error {
@@ -168,14 +188,14 @@ func (o *fitOptions) rows() flags.Table {
 		flags.Rank(flags.Row{
 			Usage:   "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)",
 			Default: strconv.Itoa(swag.DefaultRank),
-			Not:     "extend",
+			Not:     "extend refit",
 		}, &o.how.Rank),
 		flags.Parsed(flags.Row{
 			Name: "deviations",
 			Usage: "take them from the running mean, as the paper does; from the final mean, the best K of all; or as the " +
 				"authors' code does, in float32: running|final|reference",
 			Default: string(swag.Running),
-			Not:     "extend mean spread",
+			Not:     "extend refit mean spread",
 		}, &o.how.Deviations, func(s string) (swag.Deviations, error) {
 			if o.how.Reference = s == reference; o.how.Reference {
 				return swag.Running, nil
@@ -186,13 +206,21 @@ func (o *fitOptions) rows() flags.Table {
 			Name: "mean",
 			Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE " +
 				"says under which key it is",
-			Not: "extend",
+			Not: "extend refit",
 		}, &o.files.Mean),
 		flags.Text(flags.Row{
 			Name:  "theta0",
 			Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does",
-			Not:   "extend mean",
+			Not:   "extend refit mean",
 		}, &o.files.Theta0),
+		flags.Integer(flags.Row{
+			Name: "power",
+			Usage: "make the weights of the checkpoints in the average rise with time t, as t to the power of `P` (the power profile of " +
+				"post-hoc EMA); 0 weighs all alike, as the paper does",
+			Default: "0",
+			Given:   &o.files.GivenPower,
+			Not:     "extend spread",
+		}, &o.how.Power, 0, swag.MaxPower),
 	}, flags.Template(&o.files.Source), flags.Card(&o.files.Card), flags.Order(&o.files), flags.Table{
 		flags.Text(flags.Row{
 			Name:  "extend",
@@ -202,7 +230,7 @@ func (o *fitOptions) rows() flags.Table {
 		flags.Bool(flags.Row{
 			Name:  "reference-checkpoints",
 			Usage: "leave the deviations in the checkpoints instead of storing them",
-			Not:   "extend mean spread",
+			Not:   "extend refit mean spread",
 		}, &o.how.ReferToCheckpoints),
 		flags.Repeated(flags.Row{
 			Name: "role",
@@ -210,7 +238,7 @@ func (o *fitOptions) rows() flags.Table {
 				"checkpoint's. * stands for any text. May be given several times",
 			Preset: "chosen automatically; inspect lists the roles",
 			Hint:   "NAME is a tensor's, as inspect lists them; quote a * for the shell",
-			Not:    "extend",
+			Not:    "extend refit",
 		}, func(s string) error {
 			rule, err := checkpoints.ParseRoleRule(s)
 			o.how.Roles, o.files.Roles = append(o.how.Roles, s), append(o.files.Roles, rule)
@@ -254,6 +282,9 @@ func (o *fitOptions) complete() error {
 		return o.Refuse("extend", "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior")
 	case o.how.Reference && o.how.ReferToCheckpoints:
 		return console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
+	case o.how.Power > 0 && (o.Is("mean") || o.how.Reference || o.how.Deviations == swag.Final):
+		return console.Usagef("leave it out, or leave out --power", "--power: weights rise in the running mean of the checkpoints only, and "+
+			"not with --mean, --deviations %s or --deviations %s", swag.Final, reference)
 	case o.Is("mean"):
 		return o.Refuse("mean", "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given")
 	}
@@ -359,6 +390,9 @@ func describePosterior(p *swag.Posterior) string {
 		what += " of all deviations from the final mean"
 	case o.Compat != "":
 		what += ", as the authors' code"
+	}
+	if o.Power > 0 {
+		what += fmt.Sprintf(", weights rise as t^%d", o.Power)
 	}
 	if o.Theta0 {
 		what += ", θ0 counted"

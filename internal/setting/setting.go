@@ -54,6 +54,7 @@ const (
 	Pad         Setting = "pad"
 	Parity      Setting = "parity"
 	Posterior   Setting = "posterior"
+	Power       Setting = "power"
 	Precision   Setting = "precision"
 	Preprocess  Setting = "preprocess"
 	Probs       Setting = "probs"
@@ -84,6 +85,7 @@ const (
 	Unused      Setting = "unused"
 	Val         Setting = "val"
 	Verbose     Setting = "v"
+	Windows     Setting = "windows"
 )
 
 // goNames are the names of options in Go that do not follow from the names of flags.
