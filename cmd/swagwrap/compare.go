@@ -57,7 +57,7 @@ of SWAG's size without its shape.
 scale other than 0.5 gets a row of its own, and a line says what the choice cost. --scale turns it off.
 
 --val also shows whether another average is better than that of all checkpoints: of the last 3, 5, 10 or 20, or one with weights
-that rise towards the end. A line says so if the labels prove it, with the command. try follows it. --windows off turns it off.
+that rise towards the end. A line says so if the labels prove it, with the command. try follows it. --methods turns it off.
 
 --tune FILE tries scales, ranks and covariances of SWAG on --val, as sweep does, each with a temperature of its own. It adds a
 row for the best of them, and writes them to FILE for sample. Test data does not choose.
@@ -110,12 +110,6 @@ func (o *compareOptions) rows() flags.Table {
 			Name:  "each-run",
 			Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs",
 		}, &o.eachRun),
-		flags.Parsed(flags.Row{
-			Name: "windows",
-			Usage: "let --val choose whether the average of all checkpoints, of the last ones, or one that rises towards the end is better: " +
-				"on|off",
-			Default: "on",
-		}, &o.AllCheckpoints, func(s string) (bool, error) { return s == "off", word.Check(s, "on", "off") }),
 		flags.Text(flags.Row{
 			Name:  "tune",
 			Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings",

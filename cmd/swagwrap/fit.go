@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,9 @@ If validation data prefer an average of fewer checkpoints, or one in which the l
 takes the older posterior in the place of its checkpoints:
 
    swagwrap fit --last 5 -o new.safetensors posterior.safetensors
-   swagwrap fit --power 4 -o new.safetensors posterior.safetensors
+   swagwrap fit --mean t^4 -o new.safetensors posterior.safetensors
 
---mean takes an average that training made, over all batches or as an EMA. The checkpoints then show the spread about it.
+--mean also takes an average that training made, over all batches or as an EMA. The checkpoints then show the spread about it.
 Its batch-norm statistics are not used.
 
    swagwrap fit --task classes -o posterior.safetensors --template model.onnx --mean average.pt checkpoints
@@ -85,8 +86,11 @@ type fitOptions struct {
 // refit takes the checkpoints, the settings and the model card of a posterior, if one is given in the place of checkpoints and
 // another average of them is wanted.
 func (o *fitOptions) refit() error {
-	if args := o.files.Checkpoints; len(args) == 1 && (o.Is("last") || o.Is("power")) && kind.Detect(args[0]) == kind.Posterior {
+	if args := o.files.Checkpoints; len(args) == 1 && (o.Is("last") || o.files.GivenPower) && kind.Detect(args[0]) == kind.Posterior {
 		o.files.Checkpoints, o.files.Extend, o.files.Refit = nil, args[0], true
+		if o.files.Mean != "" {
+			return console.Usagef("give the checkpoints", "--mean %s: its place is in a new posterior", o.files.Mean)
+		}
 		return o.Refuse("refit", "fit a new posterior of the checkpoints to choose anew", "--*: "+args[0]+" has chosen")
 	}
 	return nil
@@ -205,22 +209,14 @@ func (o *fitOptions) rows() flags.Table {
 		flags.Text(flags.Row{
 			Name: "mean",
 			Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE " +
-				"says under which key it is",
-			Not: "extend refit",
+				"says under which key it is. t^4 weighs the checkpoints by the fourth power of time, as post-hoc EMA does",
+			Not: "extend",
 		}, &o.files.Mean),
 		flags.Text(flags.Row{
 			Name:  "theta0",
 			Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does",
 			Not:   "extend refit mean",
 		}, &o.files.Theta0),
-		flags.Integer(flags.Row{
-			Name: "power",
-			Usage: "make the weights of the checkpoints in the average rise with time t, as t to the power of `P` (the power profile of " +
-				"post-hoc EMA); 0 weighs all alike, as the paper does",
-			Default: "0",
-			Given:   &o.files.GivenPower,
-			Not:     "extend spread",
-		}, &o.how.Power, 0, swag.MaxPower),
 	}, flags.Template(&o.files.Source), flags.Card(&o.files.Card), flags.Order(&o.files), flags.Table{
 		flags.Text(flags.Row{
 			Name:  "extend",
@@ -265,13 +261,31 @@ func (o *fitOptions) rows() flags.Table {
 	return o.Table
 }
 
+// rises reads --mean t^P.
+func (o *fitOptions) rises() error {
+	text, ok := strings.CutPrefix(o.files.Mean, "t^")
+	if !ok {
+		return nil
+	}
+	power, err := strconv.Atoi(text)
+	if err != nil || power < 0 || power > swag.MaxPower {
+		return console.Usagef("t^4, or the name of a file", "--mean %s: want t^0 to t^%d", o.files.Mean, swag.MaxPower)
+	}
+	o.how.Power, o.files.GivenPower, o.files.Mean = power, true, ""
+	o.files.Spread = "--mean"
+	return nil
+}
+
 // complete completes the options, and refuses those that contradict each other.
 func (o *fitOptions) complete() error {
 	if err := o.refuseGraph(); err != nil {
 		return err
 	}
+	if err := o.rises(); err != nil {
+		return err
+	}
 	o.how.DiagOnly = o.how.Rank == 0
-	o.files.Output, o.files.Spread = o.output.Path, o.First("spread")
+	o.files.Output, o.files.Spread = o.output.Path, cmp.Or(o.First("spread"), o.files.Spread)
 	o.files.Network = open.NetworkOptions{
 		Scores:     o.files.Card.Scores,
 		Output:     o.files.Card.Output,
@@ -282,10 +296,10 @@ func (o *fitOptions) complete() error {
 		return o.Refuse("extend", "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior")
 	case o.how.Reference && o.how.ReferToCheckpoints:
 		return console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
-	case o.how.Power > 0 && (o.Is("mean") || o.how.Reference || o.how.Deviations == swag.Final):
-		return console.Usagef("leave it out, or leave out --power", "--power: weights rise in the running mean of the checkpoints only, and "+
-			"not with --mean, --deviations %s or --deviations %s", swag.Final, reference)
-	case o.Is("mean"):
+	case o.how.Power > 0 && (o.how.Reference || o.how.Deviations == swag.Final):
+		return console.Usagef("leave out one of both", "--mean t^%d goes with deviations from the running mean, not with --deviations %s",
+			o.how.Power, o.Words("deviations")[1])
+	case o.files.Mean != "":
 		return o.Refuse("mean", "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given")
 	}
 	return nil

@@ -323,9 +323,9 @@ func (t *trial) compare() error {
 	}
 	of := append(t.ofComparison(), posterior, t.test)
 	prefers, refit := []string(nil), errors.New("validation data prefer other checkpoints")
-	if !t.Is("last") && !t.Is("power") {
-		t.Refit = func(flag string, value int) error {
-			prefers = []string{"--" + flag, strconv.Itoa(value)}
+	if !t.Is("last") && !t.Is("mean") {
+		t.Refit = func(flag, value string) error {
+			prefers = []string{"--" + flag, value}
 			return refit
 		}
 	}
@@ -339,9 +339,8 @@ func (t *trial) compare() error {
 	if err := t.again(posterior, fit, prefers); err != nil {
 		return err
 	}
-	if !t.Is("windows") { // else the validation data would choose once more
-		words = append(words, "--windows", "off")
-	}
+	t.Chosen = true
+	defer func() { t.Chosen = false }()
 	return t.step(slices.Concat(words, of))
 }
 

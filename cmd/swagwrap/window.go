@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -15,7 +14,7 @@ import (
 // chooseWindow lets the validation data choose which checkpoints are averaged, and prints what that cost. It returns what was found in
 // words, with the command that takes these checkpoints, or "" if the posterior has the best average that the labels can prove.
 func (o *compareOptions) chooseWindow(ctx context.Context, c *compare.Comparison, in *open.Study, run infer.Run) (string, error) {
-	if !in.ChoosesWindow() || c.Unit != nil { // examples of one unit prove less than their number
+	if o.Chosen || !in.ChoosesWindow() || c.Unit != nil { // examples of one unit prove less than their number
 		return "", nil
 	}
 	n, models := in.Runs[0].Network, in.Runs[0].Checkpoints
@@ -32,7 +31,7 @@ func (o *compareOptions) chooseWindow(ctx context.Context, c *compare.Comparison
 		return "", console.BadInput(err)
 	}
 	c.Averages = chosen.Found()
-	o.Logf("%v It took %s of CPU time (--windows off leaves it out)", chosen, span(compare.CPUSeconds()-before))
+	o.Logf("%v It took %s of CPU time", chosen, span(compare.CPUSeconds()-before))
 	if !chosen.Better() {
 		return "", nil
 	}
@@ -40,6 +39,6 @@ func (o *compareOptions) chooseWindow(ctx context.Context, c *compare.Comparison
 	if o.Refit != nil {
 		return "", o.Refit(string(name), value)
 	}
-	take := setting.Line(setting.Fit.With(name.With(strconv.Itoa(value)), setting.Output.With("NEW.safetensors"), n.Posterior.Path))
+	take := setting.Line(setting.Fit.With(name.With(value), setting.Output.With("NEW.safetensors"), n.Posterior.Path))
 	return chosen.String() + " The table is about all checkpoints. Compare the better average too: " + take + ". ", nil
 }

@@ -109,9 +109,7 @@ type StudyOptions struct {
 	Scale       float64
 	GivenScale  bool   // the user gave Scale
 	Tune        string // the file of tuned settings, or ""
-	// AllCheckpoints leaves out the choice of the checkpoints that are averaged.
-	AllCheckpoints bool
-	Expect         ExpectOptions
+	Expect      ExpectOptions
 	// NeedsOutcomes is a given option that needs the outcomes of all examples in memory, or "".
 	NeedsOutcomes string
 }

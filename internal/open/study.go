@@ -110,7 +110,7 @@ func (l *Study) ChoosesScale() bool {
 func (l *Study) ChoosesWindow() bool {
 	o, r := l.options, l.Runs[0]
 	p := r.Network.Posterior
-	return !o.AllCheckpoints && l.Validation != nil && o.Methods == nil && len(l.Runs) == 1 && r.Checkpoints != nil &&
+	return l.Validation != nil && o.Methods == nil && len(l.Runs) == 1 && r.Checkpoints != nil &&
 		!r.Network.Large() && p.GivenMean == nil && p.Theta0 == nil && p.Options.Power == 0
 }
 

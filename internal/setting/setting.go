@@ -54,7 +54,6 @@ const (
 	Pad         Setting = "pad"
 	Parity      Setting = "parity"
 	Posterior   Setting = "posterior"
-	Power       Setting = "power"
 	Precision   Setting = "precision"
 	Preprocess  Setting = "preprocess"
 	Probs       Setting = "probs"
@@ -85,7 +84,6 @@ const (
 	Unused      Setting = "unused"
 	Val         Setting = "val"
 	Verbose     Setting = "v"
-	Windows     Setting = "windows"
 )
 
 // goNames are the names of options in Go that do not follow from the names of flags.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -29,7 +30,7 @@ type Window struct {
 func (w Window) String() string {
 	switch {
 	case w.Power > 0:
-		return fmt.Sprintf("weights that rise as t^%d", w.Power)
+		return "weights that rise as " + w.weights()
 	case w.Last > 0:
 		return fmt.Sprintf("the last %d", w.Last)
 	}
@@ -37,12 +38,15 @@ func (w Window) String() string {
 }
 
 // Setting returns what makes a fit take the window, which is not that of all checkpoints.
-func (w Window) Setting() (name setting.Setting, value int) {
+func (w Window) Setting() (name setting.Setting, value string) {
 	if w.Power > 0 {
-		return setting.Power, w.Power
+		return setting.Mean, w.weights()
 	}
-	return setting.Last, w.Last
+	return setting.Last, strconv.Itoa(w.Last)
 }
+
+// weights says how the weights rise.
+func (w Window) weights() string { return fmt.Sprintf("t^%d", w.Power) }
 
 // The windows that are tried, besides all checkpoints. A power of 4 has half of the weight on the last eighth of the checkpoints. Powers
 // of 2 and 8 are no better: fixtures/windows.
