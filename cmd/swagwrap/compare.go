@@ -57,6 +57,9 @@ of SWAG's size without its shape.
 --val also chooses the scale of SWAG: 0.25, 0.5 (the paper's), 1 or 2, each with its temperature. Few members try them first. A
 scale other than 0.5 gets a row of its own, and a line says what the choice cost. --scale turns it off.
 
+--val also shows whether another average is better than that of all checkpoints: of the last 3, 5, 10 or 20, or one with weights
+that rise towards the end. A line says so if the labels prove it, with the command. try follows it. --methods turns it off.
+
 --tune FILE tries scales, ranks and covariances of SWAG on --val, as sweep does, each with a temperature of its own. It adds a
 row for the best of them, and writes them to FILE for sample. Test data does not choose.
 
@@ -216,6 +219,10 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if err := o.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
+	window, err := o.chooseWindow(ctx, cmp, in, run.Run)
+	if err != nil {
+		return err
+	}
 	scale, err := o.chooseScale(ctx, in, run.Run)
 	if err != nil {
 		return err
@@ -225,7 +232,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if page := o.report.Page; page != "" {
 		cmp.Folder, cmp.Between = filepath.Dir(page), o.Between
 	}
-	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
+	cmp.Tuned, cmp.Settings, cmp.Spell = window+scale+settings.String(), o.Tune, o.spelling.Line
 	if err := o.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}

@@ -351,35 +351,65 @@ func (t *trial) compare() error {
 	if err := t.step(append(fit, t.checkpoints...)); err != nil {
 		return err
 	}
-	if err := t.settled(posterior, fit); err != nil {
+	last, err := t.settled(posterior, fit)
+	if err != nil {
 		return err
 	}
 	words = []string{"compare", "--report", t.at("report.html")}
 	if found.Training != "" {
 		words = append(words, "--bn-data", found.Training)
 	}
-	return t.step(slices.Concat(words, t.ofComparison(), []string{posterior, t.test}))
+	of := append(t.ofComparison(), posterior, t.test)
+	prefers, refit := []string(nil), errors.New("validation data prefer other checkpoints")
+	if !t.Is("last") && !t.Is("mean") {
+		t.Refit = func(flag, value string) error {
+			prefers = []string{"--" + flag, value}
+			return refit
+		}
+	}
+	err = t.step(slices.Concat(words, of))
+	if t.Refit = nil; !errors.Is(err, refit) {
+		return err
+	}
+	if prefers[0] != lastFlag {
+		prefers = append(last, prefers...)
+	}
+	if err := t.again(posterior, fit, prefers); err != nil {
+		return err
+	}
+	t.Chosen = true
+	defer func() { t.Chosen = false }()
+	return t.step(slices.Concat(words, of))
 }
 
-// settled fits again without the checkpoints on the way to the others, if there are some and the user did not choose.
-func (t *trial) settled(posterior string, fit []string) error {
+// lastFlag is the flag of fit for the last checkpoints.
+const lastFlag = "--last"
+
+// settled fits again without the checkpoints on the way to the others, if there are some and the user did not choose. It returns the
+// flags that leave them out.
+func (t *trial) settled(posterior string, fit []string) (last []string, err error) {
 	p, err := swag.Open(posterior)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h, err := trajectory.Check(p)
 	p.Close()
 	if all := h.Checkpoints; err == nil && h.Last() < all && !t.Is("last") && !t.Is("extend") {
-		last := "--last"
 		t.Logf("the first %d of %d checkpoints are left out, since the weights still go in one direction there (%s %d takes all)",
-			all-h.Last(), all, last, all)
-		if err := os.Remove(posterior); err != nil {
-			return console.BadOutput(err)
-		}
-		t.ran = nil
-		return t.step(slices.Concat(fit, []string{last, strconv.Itoa(h.Last())}, t.checkpoints))
+			all-h.Last(), all, lastFlag, all)
+		last = []string{lastFlag, strconv.Itoa(h.Last())}
+		return last, t.again(posterior, fit, last)
 	}
-	return console.BadInput(err)
+	return nil, console.BadInput(err)
+}
+
+// again fits another posterior in the place of the first one.
+func (t *trial) again(posterior string, fit, flags []string) error {
+	if err := os.Remove(posterior); err != nil {
+		return console.BadOutput(err)
+	}
+	t.ran = nil
+	return t.step(slices.Concat(fit, flags, t.checkpoints))
 }
 
 // ofComparison returns the flags of compare that the user gave. The posterior has what flags of fit say.

@@ -20,12 +20,14 @@ type Document struct {
 	// BatchNorm has the warnings, and Notes are further ones of the page.
 	BatchNorm *BatchNorm
 	Notes     []string
-	Verdict   []string      // in plain words, the result first
-	Answers   []report.Fact // short ones, of the page
-	Next      []Step        // what to do next, in this order
-	Code      []string      // lines of Python that come after the verdict
-	Sections  []Section
-	Short     Section // few rows, for a screen with room for no more
+	// Averages says what validation data found about other averages of the checkpoints, or is "".
+	Averages string
+	Verdict  []string      // in plain words, the result first
+	Answers  []report.Fact // short ones, of the page
+	Next     []Step        // what to do next, in this order
+	Code     []string      // lines of Python that come after the verdict
+	Sections []Section
+	Short    Section // few rows, for a screen with room for no more
 	// Figures adds the figures to the page. It may be nil.
 	Figures    func(*report.Report)
 	Provenance []report.Fact
@@ -136,7 +138,7 @@ func (d *Document) Page() *report.Report {
 		Code:       d.Code,
 		Answers:    d.Answers,
 		Warnings:   append(d.BatchNorm.Warnings(), d.Notes...),
-		Findings:   Findings(d.BatchNorm.Networks...),
+		Findings:   Findings(d.Averages, d.BatchNorm.Networks...),
 		Facts:      append(d.Settings, d.BatchNorm.Facts()...),
 		Provenance: d.Provenance,
 	}

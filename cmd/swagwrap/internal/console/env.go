@@ -22,6 +22,10 @@ type Env struct {
 	Do func(*study.Document) []string
 	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
 	Shown func(*study.Document)
+	// Refit, if not nil, gets the flag of fit that takes the checkpoints which validation data prefer. Its error ends the command. Chosen
+	// says that they have chosen.
+	Refit  func(flag, value string) error
+	Chosen bool
 	// Brief leaves out messages except with -v. Progress is shown.
 	Brief bool
 	// Warned, if not nil, gets the warnings in place of standard error.

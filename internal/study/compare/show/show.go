@@ -22,6 +22,7 @@ func Result(r *compare.Result) *study.Document {
 		Heading:   w.heading(),
 		Settings:  w.facts(),
 		BatchNorm: &r.BatchNorm,
+		Averages:  r.Averages,
 		Notes:     r.Notes,
 		Verdict:   sentences{w}.all(),
 		Next:      r.Next(),
