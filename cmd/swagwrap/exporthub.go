@@ -81,7 +81,7 @@ func (h *hubFolder) write(ctx context.Context) error {
 	h.card = hub.Card{Name: filepath.Base(h.Path), Library: "onnx", Producer: console.Producer(), Members: 1}
 	produce, o := h.network, h.options
 	if kind.Detect(o.of) != kind.Posterior {
-		e, err := h.options.OpenEnsemble(o.of)
+		e, err := o.openEnsemble()
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (h *hubFolder) write(ctx context.Context) error {
 		switch {
 		case o.member.Set && e.Members() > 1:
 			h.made = unmeasured
-		case !o.member.Set && e.Members() == 1 && o.which == (open.Given[string]{}) && !o.pixels && !o.check.Set:
+		case !o.member.Set && e.Members() == 1 && o.which == (open.Given[string]{}) && !o.pixels && !o.check.Set && o.shares == "":
 			h.options.member = open.Given[int]{Set: true}
 		case !o.member.Set:
 			produce = func(ctx context.Context) error { return h.ensemble(ctx, e) }
@@ -120,7 +120,7 @@ func madeOf(e *ensemble.Ensemble) ensemble.Settings {
 	made.NoiseStd, made.Threshold = nil, e.Threshold
 	if c := e.Calibration; c != nil {
 		made.Temperature = -1 // compare has no method with such a calibration
-		if number, ok := c.Number(); ok {
+		if number, ok := c.Number(); ok && c.Shares == nil {
 			made.Temperature = number
 		}
 	}
