@@ -38,10 +38,14 @@ const (
 	oneSided = 1.6448536269514722 // 95 %
 	// mostUnexplained is how far the mean confidence may be from what the shares explain, and mostErrors the same in standard errors.
 	mostUnexplained, mostErrors = 0.02, 3
+	// leastEffective is the least number of labelled examples whose confidence is compared, after they are weighted to the shares.
+	leastEffective = 100
 	// LeastExamples is the least number of examples without labels.
 	LeastExamples = 50
 
 	z = 1.959963984540054 // 97.5 %
+	// leastInformation is what the rounding of probabilities leaves of classes that are the same.
+	leastInformation = 1e-6
 	// leastValue is the part of the largest singular value below which others count as 0.
 	leastValue = 1e-10
 )
@@ -59,6 +63,9 @@ type Estimate struct {
 	High     []float64 `json:"high"`
 	// P is the p-value of the hypothesis that nothing has moved.
 	P float64 `json:"p"`
+	// Information is the least part of what labels would tell about shares that the predictions tell: 1 for a network without errors, and
+	// 0 for two classes with the same probabilities.
+	Information float64 `json:"information"`
 	// Gain is the estimated fall of the NLL by the correction, Cost the expected rise by the error of the shares, and Checked the fall on
 	// the labelled examples, weighted to the shares, with its standard error.
 	Gain    float64    `json:"gain"`
@@ -107,11 +114,11 @@ func (l *Labelled) Estimate(rows Rows) (*Estimate, error) {
 	switch {
 	case e.P >= Level:
 		e.Verdict = Same
-	case !found || !(e.Gain >= LeastGain*e.Cost):
+	case !found || e.Information < leastInformation || !(e.Gain >= LeastGain*e.Cost):
 		e.Verdict = Alike
 	case !(e.Checked[0] > oneSided*e.Checked[1]):
 		e.Verdict = Uncalibrated
-	case math.Abs(e.Unexplained[0]) > max(mostUnexplained, mostErrors*e.Unexplained[1]):
+	case x.enough() && math.Abs(e.Unexplained[0]) > max(mostUnexplained, mostErrors*e.Unexplained[1]):
 		e.Verdict = Otherwise
 	default:
 		e.Verdict = Moved
@@ -157,7 +164,7 @@ func (l *Labelled) near(training, top []float64, n float64, rows Rows) (*neighbo
 	}
 	x.w = Factors(training, x.shares)
 	var err error
-	if x.at, err = at(x.w, training, rows); err != nil {
+	if x.at, err = newPoint(x.w, training, rows); err != nil {
 		return nil, err
 	}
 	x.inverse, _ = inverse(x.at.r.second(), leastValue)
@@ -172,8 +179,7 @@ func (x *neighbourhood) size() float64 {
 	return max(variance(x.shares), variance(x.training)) / mat.Trace(x.covariance)
 }
 
-// count counts the classes, and gives each example its part of them: all of its own. Classes without examples have the parts that the
-// probabilities say.
+// count counts the labelled examples of each class.
 func (x *neighbourhood) count() {
 	x.counts = make([]float64, x.of.Classes)
 	for _, label := range x.of.Labels {
@@ -181,7 +187,8 @@ func (x *neighbourhood) count() {
 	}
 }
 
-// mean returns the mean of values of each class over its labelled examples.
+// mean returns the mean of values of each class over its labelled examples. For a class without any it is that over all examples, weighted
+// by their probabilities of the class.
 func (x *neighbourhood) mean(value func(i int, p []float64) float64) []float64 {
 	sums, by, weight := make([]float64, x.of.Classes), make([]float64, x.of.Classes), x.sumsOf()
 	i := 0
@@ -274,18 +281,20 @@ func (x *neighbourhood) intervals(e *Estimate) {
 func (x *neighbourhood) gains(e *Estimate) {
 	q := x.at.r.mean()
 	floats.Mul(q, x.w)
-	second := x.at.r.second()
+	second, told := x.at.r.second(), mat.NewSymDense(len(q), nil)
 	logs := make([]float64, len(q))
 	for a, w := range x.w {
 		logs[a] = math.Log(w)
 		for b, v := range x.w {
 			curvature := -w * v * second.At(a, b)
+			told.SetSym(a, b, -curvature/math.Sqrt(q[a]*q[b]))
 			if a == b {
 				curvature += q[a]
 			}
 			e.Cost += x.covariance.At(a, b) / ((x.shares[a] + x.std(a)) * (x.shares[b] + x.std(b))) * curvature / 2
 		}
 	}
+	_, e.Information = inverse(told, 0)
 	e.Gain = floats.Dot(q, logs) - x.at.value - floats.Dot(x.training, x.w)
 	e.Checked = x.weighted(func(i int, p []float64) float64 { return logs[x.of.Labels[i]] - math.Log(floats.Dot(p, x.w)) })
 }
@@ -304,6 +313,15 @@ func (x *neighbourhood) weighted(value func(i int, p []float64) float64) [2]floa
 		}
 	}
 	return [2]float64{floats.Dot(means, x.shares), math.Sqrt(variance)}
+}
+
+// enough reports whether the labelled examples tell the mean confidence of data with the shares.
+func (x *neighbourhood) enough() bool {
+	each := 0.0
+	for c, share := range x.shares {
+		each += share * share / max(1, x.counts[c])
+	}
+	return each*leastEffective < 1
 }
 
 // unexplained compares the mean confidence with what the shares explain: the part of it that no change of the shares can move.

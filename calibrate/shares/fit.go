@@ -21,8 +21,8 @@ type point struct {
 	r     *sums
 }
 
-// at goes through the examples.
-func at(w, training []float64, rows Rows) (*point, error) {
+// newPoint goes through the examples.
+func newPoint(w, training []float64, rows Rows) (*point, error) {
 	x := &point{w: w, r: newSums(len(w))}
 	r := make([]float64, len(w))
 	err := rows(func(p []float64) error {
@@ -38,7 +38,7 @@ func at(w, training []float64, rows Rows) (*point, error) {
 // fit returns the factors w of the largest likelihood. A step is Newton's where that rises, and otherwise that of expectation and
 // maximisation, which always rises: w becomes w·mean(r)/s. Both have the same maximum. settled reports whether it was found.
 func fit(training []float64, rows Rows) (w []float64, found bool, err error) {
-	x, err := at(slices.Repeat([]float64{1}, len(training)), training, rows)
+	x, err := newPoint(slices.Repeat([]float64{1}, len(training)), training, rows)
 	for range mostSteps {
 		if err != nil {
 			return nil, false, err
@@ -52,13 +52,13 @@ func fit(training []float64, rows Rows) (w []float64, found bool, err error) {
 		if steepest < settled {
 			return x.w, true, nil
 		}
-		next, err2 := at(newton(x, slope), training, rows)
+		next, err2 := newPoint(newton(x, slope), training, rows)
 		if err = err2; err == nil && !(next.value > x.value) {
 			for k := range mean {
 				mean[k] *= x.w[k] / training[k]
 			}
 			before := x.value
-			if next, err = at(mean, training, rows); err == nil && next.value <= before+1e-15 {
+			if next, err = newPoint(mean, training, rows); err == nil && next.value <= before+1e-15 {
 				return next.w, steepest < math.Sqrt(settled), nil // the rest is rounding
 			}
 		}

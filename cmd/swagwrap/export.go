@@ -138,7 +138,8 @@ func (o *exportOptions) rows() flags.Table {
 			Not:     "single",
 		}, &o.storage, parseStorage),
 		sharesRow(flags.Row{
-			Usage: "correct the model's probabilities for the class shares in `FILE`: a table, or the .meta.json of score --shares estimate",
+			Usage: "correct the model's probabilities for the class shares in `FILE`: a table, or the .meta.json of " +
+				"score --shares estimate",
 			Not:   "single",
 		}, &o.shares),
 		flags.Bool(flags.Row{

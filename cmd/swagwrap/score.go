@@ -124,8 +124,8 @@ func (o *scoreOptions) rows() flags.Table {
 		}, &members),
 		threshold(&o.threshold, "the ensemble's, else 0.5"),
 		sharesRow(flags.Row{
-			Usage: "correct probabilities for the class shares of DATA: `SHARES` are those in a file, or estimate, which finds them from the " +
-				"predictions, if they have moved",
+			Usage: "correct probabilities for the class shares of DATA: `SHARES` are those in a file, or estimate, which finds them " +
+				"from the predictions, if they have moved",
 			Not: "outputs estimate tiled",
 		}, &o.shares),
 		onError(&o.skip, "an example that"),
@@ -205,8 +205,8 @@ func (o *scoreOptions) complete() error {
 		return console.Usagef("adapt with swagwrap sample, and calibrate that ensemble", "--shares and --adapt: want one of them. "+
 			"The shares of training are those of predictions without --adapt")
 	case o.shares != "" && o.next > 0:
-		return console.Usagef("leave out one of them", "--next-labels compares predictions with those of the validation data, and --shares "+
-			"corrects them")
+		return console.Usagef("leave out one of them", "--next-labels compares predictions with those of the validation data, and "+
+			"--shares corrects them")
 	case o.existing.force && o.existing.resume:
 		return console.Usagef("--resume goes on with an unfinished output, --force begins anew",
 			"--force and --resume: want one of them")

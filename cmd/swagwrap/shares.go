@@ -26,8 +26,8 @@ func (job *scoreJob) openShares() error {
 			return err
 		}
 		if e.Labelled == nil {
-			return console.BadInput(fmt.Errorf("%s: --shares estimate: has no labelled predictions, which say what shares training had", e.Path),
-				open.LabelledHint())
+			return console.BadInput(fmt.Errorf("%s: --shares estimate: has no labelled predictions, which say what shares training had",
+				e.Path), open.LabelledHint())
 		}
 		job.EstimateShares, job.Want.Outcomes = true, true
 		return nil

@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
-	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -64,9 +63,8 @@ func LabelledHint() string {
 
 // RefuseShares refuses ensembles of which something holds for the shares of training alone. threshold says that the user chose one.
 func RefuseShares(e *ensemble.Ensemble, threshold bool) error {
-	traits := task.TraitsOf(e.Card.Task)
 	switch {
-	case traits.Labels != target.Classes || traits.Text:
+	case !task.TraitsOf(e.Card.Task).Shares:
 		return BadInput(fmt.Errorf("%s: %s: %w", e.Path, setting.Shares, task.ErrNoShares), "leave it out")
 	case !e.Guarantee.Empty():
 		return BadInput(fmt.Errorf("%s: %s: its guarantee holds for the shares of the examples that chose it, and not after a correction",

@@ -80,7 +80,7 @@ var ErrNoShares = errors.New("class shares are for examples with one class each,
 
 // Shared returns an error unless each example has one class.
 func Shared(t Task) error {
-	if name := t.About().Name; Large(t) || name != "classes" && name != "binary" {
+	if Large(t) || !TraitsOf(t.About().Name).Shares {
 		return ErrNoShares
 	}
 	return nil

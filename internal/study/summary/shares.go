@@ -90,7 +90,7 @@ func (s *Summary) SharesLines() (lines []string) {
 	}
 	e := of.Estimate
 	if e != nil {
-		lines = append(lines, "class shares: "+said(e, s.classNames))
+		lines = append(lines, "class shares: "+verdict(e))
 	}
 	if of.Correction == nil {
 		return lines
@@ -110,8 +110,8 @@ func (s *Summary) SharesLines() (lines []string) {
 // leastP is the least p-value that is printed.
 const leastP = 0.001
 
-// said says a verdict in words.
-func said(e *shares.Estimate, classNames []string) string {
+// verdict says a verdict in words.
+func verdict(e *shares.Estimate) string {
 	const stay = "Predictions stay as they are"
 	nats := func(v float64) string { return report.Significant(v, 2) }
 	p := fmt.Sprintf("p = %.2g", e.P)
@@ -126,8 +126,8 @@ func said(e *shares.Estimate, classNames []string) string {
 	case shares.Few:
 		return fmt.Sprintf("%s, want at least %d. %s", report.Plural(e.Examples, "example"), shares.LeastExamples, stay)
 	case shares.Alike:
-		return fmt.Sprintf("not estimated: the network distinguishes the classes too little. An error of the shares would cost %s nats, and they "+
-			"gain %s. %s. More examples help", nats(e.Cost), nats(e.Gain), stay)
+		return fmt.Sprintf("not estimated: the network distinguishes the classes too little. An error of the shares would cost %s nats, "+
+			"and they gain %s. %s. More examples help", nats(e.Cost), nats(e.Gain), stay)
 	case shares.Uncalibrated:
 		return fmt.Sprintf("not corrected: on the labelled examples, weighted to the new shares, the correction gains %s ± %s nats. %s. "+
 			"A better calibration or more labelled examples may help", nats(e.Checked[0]), nats(e.Checked[1]), stay)
@@ -150,8 +150,8 @@ func table(e *shares.Estimate, classNames []string) (lines []string) {
 		order = order[:fewLines]
 	}
 	for _, c := range order {
-		lines = append(lines, fmt.Sprintf("  %s: %s [%s, %s], and %s in training", names.Class(classNames, c), report.Percent(e.Shares[c], 1),
-			report.Percent(e.Low[c], 1), report.Percent(e.High[c], 1), report.Percent(e.Training[c], 1)))
+		lines = append(lines, fmt.Sprintf("  %s: %s [%s, %s], and %s in training", names.Class(classNames, c),
+			report.Percent(e.Shares[c], 1), report.Percent(e.Low[c], 1), report.Percent(e.High[c], 1), report.Percent(e.Training[c], 1)))
 	}
 	return lines
 }
