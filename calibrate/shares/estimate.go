@@ -147,7 +147,8 @@ type neighbourhood struct {
 	training, shares []float64
 	w                []float64
 	at               *point
-	inverse          *mat.Dense // of the mean of r·rᵀ over the data
+	information      *mat.SymDense // the expected mean of r·rᵀ
+	inverse          *mat.Dense
 	counts           []float64  // labelled examples of each class
 	classes          [][]float64
 	covariance       *mat.SymDense // of the shares
@@ -167,10 +168,22 @@ func (l *Labelled) near(training, top []float64, n float64, rows Rows) (*neighbo
 	if x.at, err = newPoint(x.w, training, rows); err != nil {
 		return nil, err
 	}
-	x.inverse, _ = inverse(x.at.r.second(), leastValue)
+	x.expect()
 	x.count()
 	x.spread()
 	return x, nil
+}
+
+// expect computes the information that an example of data with the shares is expected to give. The labelled examples, with their
+// probabilities for labels, tell it. The data itself lack the examples of a class whose share is almost 0.
+func (x *neighbourhood) expect() {
+	all, row := newSums(x.of.Classes), make([]float64, x.of.Classes)
+	x.of.Each(func(p []float64) error {
+		all.add(floats.ScaleTo(row, 1/math.Sqrt(floats.Dot(p, x.w)), p))
+		return nil
+	})
+	x.information = all.second()
+	x.inverse, _ = inverse(x.information, leastValue)
 }
 
 // size returns the number of labelled examples that would tell the shares as well.
@@ -244,9 +257,10 @@ func (x *neighbourhood) spread() {
 			column.CopyVec(mean)
 		}
 	}
-	own := x.at.r.covariance()
-	own.ScaleSym(1/float64(x.at.r.n), own)
-	total.AddSym(total, own)
+	var own mat.SymDense
+	own.SymRankOne(x.information, -1, mat.NewVecDense(n, x.training))
+	own.ScaleSym(1/float64(x.at.r.n), &own)
+	total.AddSym(total, &own)
 	var half, all mat.Dense
 	half.Mul(x.inverse, total)
 	all.Mul(&half, x.inverse.T())
@@ -287,7 +301,7 @@ func (x *neighbourhood) gains(e *Estimate) {
 		logs[a] = math.Log(w)
 		for b, v := range x.w {
 			curvature := -w * v * second.At(a, b)
-			told.SetSym(a, b, -curvature/math.Sqrt(q[a]*q[b]))
+			told.SetSym(a, b, w*v*x.information.At(a, b)/math.Sqrt(x.shares[a]*x.shares[b]))
 			if a == b {
 				curvature += q[a]
 			}

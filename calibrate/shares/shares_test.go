@@ -270,3 +270,12 @@ func TestManyLabelled(t *testing.T) {
 		t.Error("too many classes, or too few examples, are kept")
 	}
 }
+
+// A class that is not there has a share near 0, and an interval that says so.
+func TestMissingClass(t *testing.T) {
+	w := newWorld(4, 4)
+	e, _, _ := w.estimate(t, w.labelled(800), 400, []float64{0.5, 0, 0, 0.5}, 0)
+	if e.Verdict != Moved || e.Shares[1] > 0.01 || e.Shares[2] > 0.01 || e.Low[1] > 0 || e.High[1] > 0.03 || e.High[1] < 0.002 {
+		t.Errorf("%+v", e)
+	}
+}

@@ -165,6 +165,11 @@ func (c *Calibration) Identity() bool {
 // Sound returns an error unless the calibration can be applied to outcomes of some task. Call it for calibrations that
 // were read from a file.
 func (c *Calibration) Sound() error {
+	if c.Shares != nil {
+		if err := c.Shares.sound(); err != nil {
+			return fmt.Errorf("calibration %q: %w", c.Method, err)
+		}
+	}
 	err := c.program().check()
 	switch m := c.method(); {
 	case m.number != nil && len(c.Factors) > 1:
