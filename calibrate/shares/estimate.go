@@ -149,7 +149,7 @@ type neighbourhood struct {
 	at               *point
 	information      *mat.SymDense // the expected mean of r·rᵀ
 	inverse          *mat.Dense
-	counts           []float64  // labelled examples of each class
+	counts           []float64 // labelled examples of each class
 	classes          [][]float64
 	covariance       *mat.SymDense // of the shares
 	means            *mat.Dense    // of r, over the labelled examples of each class in a column

@@ -140,7 +140,7 @@ func (o *exportOptions) rows() flags.Table {
 		sharesRow(flags.Row{
 			Usage: "correct the model's probabilities for the class shares in `FILE`: a table, or the .meta.json of " +
 				"score --shares estimate",
-			Not:   "single",
+			Not: "single",
 		}, &o.shares),
 		flags.Bool(flags.Row{
 			Name:  "with-preprocessing",

@@ -90,7 +90,7 @@ func TestShares(t *testing.T) {
 	if _, printed := program(t, "inspect", at("m.onnx")); !strings.Contains(printed, "class shares 0: 0.5") {
 		t.Errorf("inspect says: %s", printed)
 	}
-	if _, printed := program(t, "inspect", at("known.json")); !strings.Contains(printed, "class shares 0: 0.5") {
+	if _, printed := program(t, "inspect", at("probs.csv.meta.json")); !strings.Contains(printed, "class shares 0: 0.5") {
 		t.Errorf("inspect says: %s", printed)
 	}
 }
