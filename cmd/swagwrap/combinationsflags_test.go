@@ -93,6 +93,7 @@ var flagValues = map[string]string{
 	"scores":              "‖logits|probabilities|log-probabilities|x",
 	"seed":                "1|2|18446744073709551615‖-1|x",
 	"settings":            "‖classes/settings.json|classes/card.json|mine/x.json|missing.json",
+	"shares":              "estimate‖mine/x.json|classes/names.txt|missing.json|mine/x.csv|classes/rows.npz",
 	"shift":               "‖common|x|gaussian_noise|gaussian_noise severities=9|each=1|drop_tokens severities=1|all examples=1",
 	"state":               "‖none|h0=hn|h0|a=b,c=d|x=logits",
 	"state-dict":          "‖ema|model|x",

@@ -82,7 +82,7 @@ func (h *hubFolder) write(ctx context.Context) error {
 	h.card = hub.Card{Name: filepath.Base(h.Path), Library: "onnx", Producer: console.Producer(), Members: 1}
 	produce, o := h.network, h.options
 	if kind.Detect(o.of) != kind.Posterior {
-		e, err := h.options.OpenEnsemble(o.of)
+		e, err := o.openEnsemble()
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (h *hubFolder) write(ctx context.Context) error {
 		switch {
 		case o.member.Set && e.Members() > 1:
 			h.made = unmeasured
-		case !o.member.Set && e.Members() == 1 && o.which == (open.Given[string]{}) && !o.pixels && !o.check.Set:
+		case !o.member.Set && e.Members() == 1 && o.which == (open.Given[string]{}) && !o.pixels && !o.check.Set && o.shares == "":
 			h.options.member = open.Given[int]{Set: true}
 		case !o.member.Set:
 			produce = func(ctx context.Context) error { return h.ensemble(ctx, e) }
@@ -120,8 +120,12 @@ func madeOf(e *ensemble.Ensemble) (made ensemble.Settings, by *hub.Calibration) 
 	}
 	made.NoiseStd, made.Threshold = nil, e.Threshold
 	if c := e.Calibration; c != nil {
-		number, ok := c.Number()
-		if made.Temperature = number; !ok {
+		switch number, ok := c.Number(); {
+		case c.Shares != nil:
+			made.Temperature = -1 // compare has no method with other shares
+		case ok:
+			made.Temperature = number
+		default:
 			by = &hub.Calibration{Method: string(c.Method), Norm: c.Norm()}
 		}
 	}
