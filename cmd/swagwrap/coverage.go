@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
@@ -117,6 +118,7 @@ func dataOf(p *calibration.Predictions) (d guarantee.Data, err error) {
 	}
 	d.Date = info.ModTime().UTC().Format(time.DateOnly)
 	if beside, err := summary.ReadSidecar(p.Path + summary.Suffix); err == nil {
+		d.Made = ensemble.MadeWith(beside.Parameters)
 		for _, s := range beside.Sources {
 			d.Sources = append(d.Sources, s.SHA256)
 		}
@@ -166,6 +168,10 @@ func (job *calibrationJob) guaranteed() error {
 	}
 	if old := job.carrier.Guarantee; old != nil {
 		g.Coverage, g.Answers = cmp.Or(g.Coverage, old.Coverage), cmp.Or(g.Answers, old.Answers)
+	}
+	if why := g.Void(guarantee.Made{}); why != nil {
+		job.Warnf("%s: the guarantee holds for predictions that are made like these, and is void for others: %s", job.of,
+			strings.Join(why, "; "))
 	}
 	job.carrier.Guarantee = g
 	return nil

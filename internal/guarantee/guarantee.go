@@ -43,6 +43,7 @@ type Data struct {
 	Date     string `json:"date"`     // the day on which the predictions were written
 	// Sources are the digests of the data that were predicted. It is empty if nothing says what they were.
 	Sources []string `json:"sources,omitempty"`
+	Made    Made     `json:"made,omitzero"` // how the predictions were made
 }
 
 // Shares reports whether two data have examples in common, as far as the digests tell.

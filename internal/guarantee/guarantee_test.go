@@ -183,7 +183,7 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 	}
 	want := task.RowOptions{Target: true}
 	d.Want(&want)
-	real := NewRealised(g, s.task, task.RowColumns(s.task, want), groupOf)
+	real := NewRealised(g, Made{}, s.task, task.RowColumns(s.task, want), groupOf)
 	for i := range n {
 		outcome, label, group := s.draw(r)
 		groups[i] = group
@@ -334,7 +334,7 @@ func TestVoid(t *testing.T) {
 	d.Want(&want)
 	columns := task.RowColumns(s.task, want)
 	for _, void := range []bool{false, true} {
-		r := NewRealised(g, s.task, columns, nil)
+		r := NewRealised(g, Made{}, s.task, columns, nil)
 		outcome, _, _ := s.draw(rand.New(rand.NewPCG(1, 2)))
 		row := d.Values(s.task.Values(nil, want, task.Average{Outcome: outcome}, target.Target{}), outcome, 0, "")
 		r.Add(0, "", row, target.Unknown)
@@ -342,7 +342,7 @@ func TestVoid(t *testing.T) {
 			t.Errorf("void %v: %+v", void, got)
 		}
 	}
-	none := NewRealised(nil, s.task, columns, nil)
+	none := NewRealised(nil, Made{}, s.task, columns, nil)
 	none.Add(0, "", nil, 0)
 	if none.Finish(true) != nil {
 		t.Error("counts where nothing is guaranteed")

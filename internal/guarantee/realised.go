@@ -32,10 +32,12 @@ type Realised struct {
 	Groups   []Share `json:"groups,omitempty"`
 	Wrong    *Share  `json:"wrong,omitempty"`    // share of wrong ones of the answers
 	Answered float64 `json:"answered,omitempty"` // share of examples with an answer
-	// Void says that the predictions are unlike those of validation data, so that no guarantee holds.
-	Void bool `json:"void,omitempty"`
+	// Void says that no guarantee holds, and Because why.
+	Void    bool     `json:"void,omitempty"`
+	Because []string `json:"void_because,omitempty"`
 
 	g       *Guarantee
+	made    Made
 	t       task.Task
 	groupOf func(i int, name string) string
 	groups  map[string]*Share
@@ -46,12 +48,20 @@ type Realised struct {
 	given   int            // answers
 }
 
-// NewRealised counts rows with these columns. It returns nil if nothing is guaranteed of them.
-func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
+// NewRealised counts rows with these columns, which were made like that. It returns nil if nothing is guaranteed of them.
+func NewRealised(g *Guarantee, made Made, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
 	if g.Empty() {
 		return nil
 	}
-	r := &Realised{g: g, t: t, groupOf: groupOf, groups: make(map[string]*Share), at: make(map[string]int), classes: t.About().Classes}
+	r := &Realised{
+		g:       g,
+		made:    made,
+		t:       t,
+		groupOf: groupOf,
+		groups:  make(map[string]*Share),
+		at:      make(map[string]int),
+		classes: t.About().Classes,
+	}
 	at := 0
 	for _, c := range columns {
 		r.at[c.Name] = at
@@ -237,13 +247,20 @@ func (s *Share) finish() {
 	}
 }
 
-// Finish computes all shares. void says that the predictions are unlike those of validation data. It returns nil without
-// labelled examples, and for nil.
-func (r *Realised) Finish(void bool) *Realised {
-	if r == nil || (r.Coverage == nil || r.Coverage.Examples == 0) && r.all == 0 && !void {
+// Finish computes all shares. drifted says that the predictions are unlike those of validation data. It returns nil if there are no
+// labelled examples and the guarantee is not void, and for nil.
+func (r *Realised) Finish(drifted bool) *Realised {
+	if r == nil {
 		return nil
 	}
-	r.Void = void
+	r.Because = r.g.Void(r.made)
+	if drifted {
+		r.Because = append(r.Because, "it holds only for examples like those that chose it")
+	}
+	r.Void = r.Because != nil
+	if (r.Coverage == nil || r.Coverage.Examples == 0) && r.all == 0 && !r.Void {
+		return nil
+	}
 	if r.Coverage != nil {
 		r.Coverage.finish()
 	}

@@ -23,6 +23,7 @@ type Guarantee struct {
 	// GroupOf names the group of an example by its number and name in a file of predictions. It is nil without groups.
 	GroupOf func(p *Predictions) (func(k int) string, error)
 	Data    guarantee.Data // of the predictions
+	Tested  guarantee.Made // how those of the test were made
 }
 
 // Guarantees reports whether the study chooses a coverage, in addition to a calibration.
@@ -166,7 +167,7 @@ func (k *Result) testCoverage(d *guarantee.Decider, groupOf func(i int, name str
 	d.Want(&want)
 	want.Target = true
 	t := k.study.Test.Task
-	k.realised = guarantee.NewRealised(d.Guarantee, t, task.RowColumns(t, want), groupOf)
+	k.realised = guarantee.NewRealised(d.Guarantee, k.study.Guarantee.Tested, t, task.RowColumns(t, want), groupOf)
 	if task.Large(t) {
 		return k.testPositions(d, t)
 	}
@@ -259,6 +260,9 @@ func (k *Result) describeCoverage() string {
 	}
 	if strange := k.realised.Strange(); strange != "" {
 		text += "; test: " + strange
+	}
+	if k.realised != nil && k.realised.Void {
+		text += "; test: void, " + strings.Join(k.realised.Because, "; ")
 	}
 	return text
 }
