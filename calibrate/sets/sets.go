@@ -47,14 +47,14 @@ var Methods = []string{string(LAC), string(APS), string(RAPS)}
 // Least returns the smallest number of examples that give a finite threshold: 1/α − 1 for the level 1 − α.
 func Least(level float64) int {
 	n := max(1, int(level/(1-level))-1)
-	for rank(level, n) > n {
+	for Rank(level, n) > n {
 		n++
 	}
 	return n
 }
 
-// rank returns ⌈(n+1)·level⌉. It tolerates rounding: 0.9·10 is 9.
-func rank(level float64, n int) int {
+// Rank returns ⌈(n+1)·level⌉. It tolerates rounding: 0.9·10 is 9.
+func Rank(level float64, n int) int {
 	x := level * float64(n+1)
 	return int(math.Ceil(x - 1e-9*x))
 }
@@ -64,7 +64,7 @@ func rank(level float64, n int) int {
 // guarantee. Quantile sorts the scores.
 func Quantile(scores []float64, level float64) (q float64, ok bool) {
 	checkLevel(level)
-	k := rank(level, len(scores))
+	k := Rank(level, len(scores))
 	if k > len(scores) {
 		return math.Inf(1), false
 	}
@@ -110,6 +110,30 @@ func (m *Missed) Add(probs ...float64) {
 		m.at[probs[i]] += float64(j-i) / float64(len(probs))
 		i = j
 	}
+}
+
+// Upper is [Upper] of 1 − probability, for examples with one true class.
+func (m *Missed) Upper(cut float32) int {
+	covered := 0.0
+	for p, n := range m.at {
+		if float32(p) > cut {
+			covered += n
+		}
+	}
+	return Upper(m.n, len(m.at), int(covered), cut < 0)
+}
+
+// Upper returns which of n sorted scores bounds what a threshold covers of new examples, or n+1 if none does. The threshold covers so
+// many of the scores, of which so many are distinct. Without equal scores it covers exactly what is up to its own score. Otherwise,
+// it may cover all up to the next one. everything says that it covers whatever comes.
+func Upper(n, distinct, covered int, everything bool) int {
+	switch {
+	case everything:
+		return n + 1
+	case distinct < n:
+		return covered + 1
+	}
+	return covered
 }
 
 // Len returns the number of examples.

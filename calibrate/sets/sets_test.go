@@ -221,7 +221,7 @@ func TestCutsAreBeyond(t *testing.T) {
 				}
 				return n
 			}
-			want := rank(0.9, 60)
+			want := Rank(0.9, 60)
 			for _, noise := range []float64{0, 1e-7, 3e-7} {
 				if n := covered(noise); n < want {
 					t.Errorf("%s of %d classes, noise %g: %d covered, want %d", method, classes, noise, n, want)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
@@ -200,7 +201,8 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 		for _, scores := range g.scores {
 			n := len(scores)
 			q, ok := sets.Quantile(scores, f.Level)
-			e.add(n, q, ok, 0)
+			covered := sort.Search(n, func(i int) bool { return scores[i] > q })
+			e.add(n, q, ok, 0, sets.Upper(n, len(slices.Compact(scores)), covered, false))
 		}
 		of := g.missed
 		if g.scores != nil {
@@ -210,7 +212,7 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 		}
 		for k := range of {
 			p, ok := of[k].Lowest(f.Level)
-			e.add(of[k].Len(), 1-p, ok, sets.Below(p))
+			e.add(of[k].Len(), 1-p, ok, sets.Below(p), of[k].Upper(sets.Below(p)))
 		}
 		c.Cells = append(c.Cells, e)
 	}
@@ -218,24 +220,26 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 	if f.By == ByClass {
 		m := &f.groups[""].missed[0]
 		p, ok := m.Lowest(f.Level)
-		whole.add(m.Len(), 1-p, ok, sets.Below(p))
+		whole.add(m.Len(), 1-p, ok, sets.Below(p), 0)
 	}
-	c.complete(whole)
+	_, paired := f.Task.(task.Paired)
+	c.complete(whole, paired || task.Large(f.Task))
 	return c, nil
 }
 
 // add adds a threshold. ok is false if it is infinite.
-func (e *Cell) add(examples int, threshold float64, ok bool, cut float32) {
+func (e *Cell) add(examples int, threshold float64, ok bool, cut float32, upper int) {
 	t := &threshold
 	if !ok {
-		t, cut = nil, math.MaxFloat32
+		t, cut, upper = nil, math.MaxFloat32, examples+1
 	}
+	e.Upper = append(e.Upper, upper)
 	e.Examples, e.Thresholds, e.Cuts = append(e.Examples, examples), append(e.Thresholds, t), append(e.Cuts, cut)
 }
 
 // complete lets groups and classes with too few examples take the threshold of all examples. of is that of all classes,
-// where each class has its own.
-func (c *Coverage) complete(of Cell) {
+// where each class has its own. several says that more than one thing is true of an example.
+func (c *Coverage) complete(of Cell, several bool) {
 	for i := range c.Cells {
 		e := &c.Cells[i]
 		for k, t := range e.Thresholds {
@@ -251,6 +255,9 @@ func (c *Coverage) complete(of Cell) {
 		}
 		if c.Intervals() {
 			e.Cuts = nil
+		}
+		if several {
+			e.Upper = nil
 		}
 	}
 }
@@ -279,7 +286,7 @@ func (f *Fitting) chooseRanked(c *Coverage) error {
 			}
 		}
 		t := rule.Fit(f.probs, classes, f.labels, own, f.Level)
-		e.add(t.Examples, t.Exact, !t.Infinite(), t.Cut)
+		e.add(t.Examples, t.Exact, !t.Infinite(), t.Cut, t.Upper)
 	}
 	whole := Cell{}
 	fit(&whole, func(int) bool { return true })
@@ -300,7 +307,7 @@ func (f *Fitting) chooseRanked(c *Coverage) error {
 			}
 		}
 	}
-	c.complete(whole)
+	c.complete(whole, false)
 	return nil
 }
 

@@ -82,6 +82,9 @@ type Cell struct {
 	Examples   []int      `json:"examples"`        // that each threshold was chosen on
 	Thresholds []*float64 `json:"thresholds"`      // nil is infinite
 	Cuts       []float32  `json:"cuts,omitempty"`  // of sets: see [sets.Rule]
+	// Upper is the rank of the score that bounds what each threshold covers: see [sets.Upper]. It is for one class or number of an
+	// example, and nil otherwise.
+	Upper []int `json:"upper,omitempty"`
 	// Whole lists the thresholds that are those of all examples, because their own examples are too few.
 	Whole []int `json:"whole,omitempty"`
 }
@@ -135,6 +138,11 @@ func (c *Coverage) sound() error {
 		if len(e.Thresholds) != n || n == 0 || len(e.Examples) != n || i > 0 && (e.Group == "" || c.find(e.Group) != e) {
 			return fmt.Errorf("group %q: %d thresholds and %d numbers of examples, want %d of each group once", e.Group, len(e.Thresholds),
 				len(e.Examples), n)
+		}
+		for k, upper := range e.Upper {
+			if k >= n || len(e.Upper) != n || upper < 0 || upper-1 > e.Examples[k] {
+				return fmt.Errorf("group %q: score %d of %d bounds %d thresholds, want one for each", e.Group, upper, len(e.Upper), n)
+			}
 		}
 		for _, t := range e.Thresholds {
 			if t != nil && !(*t >= 0 && *t < math.MaxFloat32) {
@@ -307,7 +315,11 @@ func (a *Answers) Guarantee() string {
 func (g *Guarantee) Guarantees(t task.Task) string {
 	var list []string
 	if g.Coverage != nil {
-		list = append(list, g.Coverage.Guarantee(t))
+		text := g.Coverage.Guarantee(t)
+		if spread := g.Coverage.Spread(); spread != "" {
+			text += " (" + spread + ")"
+		}
+		list = append(list, text)
 	}
 	if g.Answers != nil {
 		list = append(list, g.Answers.Guarantee())

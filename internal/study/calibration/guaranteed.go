@@ -142,6 +142,15 @@ func (k *Result) warnCoverage() {
 	}
 	var few []string
 	for _, e := range c.Cells {
+		for i, n := range e.Examples {
+			if tied := c.Tied(&e, i); tied > 1 && 100*tied > n && (c.Intervals() || e.Cuts[i] != sets.Everything(sets.APS)) {
+				k.warn("%d of %d examples have equal or nearly equal scores at a threshold, such as those of rounded probabilities. It covers "+
+					"them all, %s of the examples instead of %g %%: %s are larger than they need be. Numbers with more digits have "+
+					"fewer ties", tied, n, report.Percent(float64(min(n, e.Upper[i]-1))/float64(n), 1), guarantee.Rounded(100*c.Level),
+					map[bool]string{true: "intervals", false: "sets"}[c.Intervals()])
+				break
+			}
+		}
 		for _, i := range e.Whole {
 			name := e.Group
 			if c.By == guarantee.ByClass {
@@ -226,12 +235,19 @@ func (k *Result) guaranteed() (s study.Section) {
 			case len(e.Thresholds) > 1:
 				name = fmt.Sprintf("target %d", i)
 			}
-			value := "infinite"
+			value, covers := "infinite", ""
 			if q != nil {
 				value = report.Fixed(*q, 4)
 			}
-			s.Rows = append(s.Rows, study.Row{study.Shown("promise", name).Aligned(report.Left),
-				study.Shown("examples", report.Thousands(e.Examples[i])), study.Shown("threshold", value)})
+			if low, high, ok := c.Range(&e, i); ok {
+				covers = fmt.Sprintf("%.1f to %.1f %%", 100*low, 100*high)
+			}
+			s.Rows = append(s.Rows, study.Row{
+				study.Shown("promise", name).Aligned(report.Left),
+				study.Shown("examples", report.Thousands(e.Examples[i])),
+				study.Shown("threshold", value),
+				study.Shown("95 % of thresholds cover", covers),
+			})
 		}
 	}
 	if more := len(s.Rows) - 30; more > 0 {
@@ -254,7 +270,11 @@ func (k *Result) describeCoverage() string {
 	if c.Method == string(sets.RAPS) {
 		how = fmt.Sprintf("%s with the penalty %g above rank %d", how, c.Penalty, c.Free)
 	}
-	text := fmt.Sprintf("%s (%s, chosen on %s)", c.Guarantee(k.study.Fit.Task), how, report.Plural(c.Data.Examples, "example"))
+	how += ", chosen on " + report.Plural(c.Data.Examples, "example")
+	if spread := c.Spread(); spread != "" {
+		how += "; " + spread
+	}
+	text := fmt.Sprintf("%s (%s)", c.Guarantee(k.study.Fit.Task), how)
 	for _, line := range k.realised.Finish(false).Lines(nil) {
 		text += "; test: " + line
 	}
