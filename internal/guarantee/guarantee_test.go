@@ -321,6 +321,41 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// A class that is surely below the guarantee is named, also where nothing is guaranteed of it alone. One that is below by chance,
+// as some of many are, is not: SciPy's binom.cdf(82, 100, 0.9) is 0.0100, which is sure of one class and not of 50.
+func TestBelow(t *testing.T) {
+	share := func(covered int) Share {
+		s := newShare("")
+		for i := range 100 {
+			s.add(one(i < covered))
+		}
+		s.finish()
+		return *s
+	}
+	few := []Share{share(90), share(82), *newShare("")}
+	many := make([]Share, 50)
+	for k := range many {
+		many[k] = share(91)
+	}
+	many[7] = share(82)
+	for _, c := range []struct {
+		by   string
+		list []Share
+		want string
+	}{
+		{ByClass, few, "below the guarantee: class 1: 82.0 % ["},
+		{"", few, "below 90 %, which is guaranteed of all examples together, and not of each class: class 1: 82.0 % ["},
+		{"", many, ""},
+		{ByClass, many, ""},
+		{"", append(many, share(40)), "and not of each class: class 50: 40.0 % ["},
+	} {
+		got := strings.Join((&Coverage{Level: 0.9, By: c.by}).below("class", c.by == ByClass, c.list, nil), "")
+		if c.want == "" != (got == "") || !strings.Contains(got, c.want) || strings.Contains(got, "; class") {
+			t.Errorf("by %q, %d classes: %q, want %q", c.by, len(c.list), got, c.want)
+		}
+	}
+}
+
 // Without labels nothing is printed, unless the guarantee is void. Nothing is counted where nothing is guaranteed.
 func TestVoid(t *testing.T) {
 	s := sources(t)[0]

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -299,11 +300,9 @@ func (r *Realised) Lines(names []string) (lines []string) {
 			what = "sets contain the true labels"
 		}
 		lines = append(lines, fmt.Sprintf("%s: %s, guaranteed %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
-		if c.By == ByClass {
-			lines = append(lines, below("class", r.Classes, c.Level, names)...)
-		}
-		lines = append(lines, below("target", r.Targets, c.Level, nil)...)
-		lines = append(lines, below("group", r.Groups, c.Level, nil)...)
+		lines = append(lines, c.below("class", c.By == ByClass, r.Classes, names)...)
+		lines = append(lines, c.below("target", true, r.Targets, nil)...)
+		lines = append(lines, c.below("group", c.By != "" && c.By != ByClass, r.Groups, nil)...)
 	}
 	if a := r.g.Answers; a != nil && r.all > 0 {
 		wrong := "none is given"
@@ -320,11 +319,30 @@ func (s *Share) text(of string) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f] of %d %s", 100*s.Covered, 100*s.Low, 100*s.High, s.Examples, of)
 }
 
-// below names the parts whose share is surely below the level, ten at most.
-func below(what string, list []Share, level float64, names []string) (lines []string) {
+// surelyBelow reports whether the share is below the level for one of so many parts: none of them is called so by chance, with 97.5 %
+// confidence (Bonferroni).
+func (s *Share) surelyBelow(level float64, parts int) bool {
+	if s.Examples == 0 || s.High >= level {
+		return false
+	}
+	chance := 0.025 / float64(parts)
+	if s.whole {
+		return distuv.Binomial{N: float64(s.Examples), P: level}.CDF(s.sum) <= chance
+	}
+	return s.Covered+(s.High-s.Covered)*distuv.UnitNormal.Quantile(1-chance)/1.96 < level
+}
+
+// below names the parts whose share is surely below the level, ten at most. own says that the guarantee is of each of them.
+func (c *Coverage) below(what string, own bool, list []Share, names []string) (lines []string) {
 	var low []string
+	parts := 0
 	for k := range list {
-		if s := &list[k]; s.Examples > 0 && s.High < level {
+		if list[k].Examples > 0 {
+			parts++
+		}
+	}
+	for k := range list {
+		if s := &list[k]; s.surelyBelow(c.Level, parts) {
 			name := what + " " + s.Name
 			if what == "class" {
 				name = task.NameOf(what, k, names)
@@ -338,5 +356,9 @@ func below(what string, list []Share, level float64, names []string) (lines []st
 	if low == nil {
 		return nil
 	}
-	return []string{"below the guarantee: " + strings.Join(low, "; ")}
+	if own {
+		return []string{"below the guarantee: " + strings.Join(low, "; ")}
+	}
+	return []string{fmt.Sprintf("below %g %%, which is guaranteed of all examples together, and not of each %s: %s (%s is of each)",
+		Rounded(100*c.Level), what, strings.Join(low, "; "), setting.By.With(map[string]string{"class": ByClass, "group": "HOW"}[what]))}
 }
