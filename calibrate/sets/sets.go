@@ -1,7 +1,7 @@
 // Package sets chooses and applies the thresholds of guarantees that go into a model: sets of classes that contain the
 // true one, intervals, and the share of true labels that a set may miss.
 //
-// [Quantile] is the threshold of split conformal prediction. [Missed] is that of conformal risk control. [Rule] and
+// [Quantile] is the threshold of split conformal prediction. [Missed] and [Counted] are those of conformal risk control. [Rule] and
 // [Ranking] decide which classes are in a set.
 //
 // Package calibrate has sets with random numbers, which compare networks. A model has no random numbers, so the sets
@@ -23,6 +23,7 @@ package sets
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -161,6 +162,44 @@ func (m *Missed) Lowest(level float64) (p float64, ok bool) {
 		}
 	}
 	return 0, false // the budget is below n, so that only rounding leads here
+}
+
+// A Counted finds how few classes sets must have, so that their mean size is at most a guaranteed one (conformal risk control). The
+// size of an example's set is the mean over its positions.
+type Counted struct {
+	n  int
+	at map[float64]float64 // by how much the size falls if sets end at a probability
+}
+
+// Add adds the probabilities of all classes at so many positions of an example.
+func (c *Counted) Add(positions int, probs ...float64) {
+	if c.at == nil {
+		c.at = make(map[float64]float64)
+	}
+	c.n++
+	for _, p := range probs {
+		c.at[p] += 1 / float64(positions)
+	}
+}
+
+// Len returns the number of examples.
+func (c *Counted) Len() int { return c.n }
+
+// Highest returns the smallest probability p with which sets of all classes above p have at most the mean size, even if one more
+// example has all classes. It is −1 if every class may be in the set. ok is false if there are too few examples.
+func (c *Counted) Highest(size float64, classes int) (p float64, ok bool) {
+	total := float64(c.n + 1)
+	budget := size*total - float64(classes) + 1e-9*total
+	if budget < 0 {
+		return 0, false
+	}
+	sum := 0.0
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(c.at))) {
+		if sum += c.at[p]; sum > budget {
+			return p, true
+		}
+	}
+	return -1, true
 }
 
 const (

@@ -17,9 +17,10 @@ import (
 type Fitting struct {
 	Task   task.Task
 	Level  float64
-	Method string // "" for the default: lac, or the standard deviation
-	By     string // as in [Coverage]
-	Seed   uint64 // of the examples that choose the penalty of raps
+	Size   float64 // of sets on average, instead of a level
+	Method string  // "" for the default: lac, or the standard deviation
+	By     string  // as in [Coverage]
+	Seed   uint64  // of the examples that choose the penalty of raps
 
 	examples int
 	groups   map[string]*gathered
@@ -32,7 +33,8 @@ type Fitting struct {
 // gathered holds what a group of examples says of thresholds.
 type gathered struct {
 	missed []sets.Missed // one for all classes, or one for each
-	scores [][]float64   // of each target
+	sizes  sets.Counted
+	scores [][]float64 // of each target
 }
 
 // Add adds an example with its calibrated outcome and what is known of it. group is "" without groups.
@@ -50,6 +52,10 @@ func (f *Fitting) Add(outcome []float64, label target.Target, group string) erro
 	into := []*gathered{f.group("")}
 	if group != "" {
 		into = append(into, f.group(group))
+	}
+	if f.Size > 0 {
+		f.addSizes(outcome, into)
+		return nil
 	}
 	if t, ok := f.Task.(task.Targeted); ok {
 		f.addNumbers(t, outcome, label, into)
@@ -143,6 +149,24 @@ func (f *Fitting) addTrue(outcome []float64, label target.Target, into []*gather
 	}
 }
 
+// addSizes adds the probabilities of all classes of the example.
+func (f *Fitting) addSizes(outcome []float64, into []*gathered) {
+	var all []float64
+	positions, classes := 0, f.Task.About().Classes
+	task.EachRow(f.Task, outcome, target.Target{}, func(row []float64, _ target.Target) {
+		positions++
+		for _, p := range row[:classes] {
+			if task.Large(f.Task) {
+				p = float64(math.Float32frombits(math.Float32bits(float32(p)) | (1<<10 - 1))) // as coarse, but up
+			}
+			all = append(all, p)
+		}
+	})
+	for _, g := range into {
+		g.sizes.Add(positions, all...)
+	}
+}
+
 // coarse rounds a probability down to 13 bits, because pictures have many pixels. Sets grow by up to 1 in 8,000.
 func coarse(p float64) float64 {
 	return float64(math.Float32frombits(math.Float32bits(float32(p)) &^ (1<<10 - 1)))
@@ -176,7 +200,7 @@ const mostGroups = 10_000
 
 // Choose chooses the thresholds.
 func (f *Fitting) Choose(data Data) (*Coverage, error) {
-	c := &Coverage{Level: f.Level, Method: f.Method, By: f.By, Data: data}
+	c := &Coverage{Level: f.Level, Size: f.Size, Method: f.Method, By: f.By, Data: data}
 	if f.examples == 0 {
 		return nil, fmt.Errorf("no labelled examples")
 	}
@@ -198,6 +222,15 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 	names := append([]string{""}, slices.DeleteFunc(slices.Sorted(maps.Keys(f.groups)), func(s string) bool { return s == "" })...)
 	for _, name := range names {
 		g, e := f.groups[name], Cell{Group: name}
+		if f.Size > 0 {
+			p, ok := g.sizes.Highest(f.Size, f.Task.About().Classes)
+			if e.add(g.sizes.Len(), 1-p, ok, sets.Above(p), 0); !ok && name == "" {
+				return nil, fmt.Errorf("%d examples cannot show that sets have at most %g classes on average, want at least %d", f.examples, f.Size,
+					c.Least(f.Task))
+			}
+			c.Cells = append(c.Cells, e)
+			continue
+		}
 		for _, scores := range g.scores {
 			n := len(scores)
 			q, ok := sets.Quantile(scores, f.Level)
@@ -223,7 +256,7 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 		whole.add(m.Len(), 1-p, ok, sets.Below(p), 0)
 	}
 	_, paired := f.Task.(task.Paired)
-	c.complete(whole, paired || task.Large(f.Task))
+	c.complete(whole, paired || task.Large(f.Task) || f.Size > 0)
 	return c, nil
 }
 

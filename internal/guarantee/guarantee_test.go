@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,39 @@ func realise(t *testing.T, s source, by, method string, splits int) {
 	}
 }
 
+// Over many splits sets have at most the guaranteed size on average, and not much less: the last example is counted with all classes.
+func TestSizes(t *testing.T) {
+	for _, s := range sources(t) {
+		if _, numbers := s.task.(task.Targeted); numbers {
+			continue
+		}
+		for _, by := range []string{"", "site"} {
+			if by != "" && !slices.Contains(s.by, by) {
+				continue
+			}
+			t.Run(s.name+by, func(t *testing.T) {
+				t.Parallel()
+				const fitted, tested, size = 60, 30, 1.3
+				splits, classes := reliability.Figure(40, 1000), float64(task.OnePosition(s.task).About().Classes)
+				r := rand.New(rand.NewPCG(58, uint64(len(s.name)+len(by))))
+				var sizes []float64
+				for range splits {
+					c := chooseFrom(t, &Fitting{Task: s.task, Size: size, By: by}, s, r, fitted)
+					sizes = append(sizes, judged(t, s, c, r, tested)["size"])
+				}
+				mean, se := meanOf(sizes)
+				t.Logf("%s %s: mean size %.4f ± %.4f over %d splits, guaranteed %v", s.name, by, mean, se, splits, size)
+				if most := size + 4*se; mean > most {
+					t.Errorf("mean size %.4f ± %.4f, want at most %v", mean, se, size)
+				}
+				if least := size - classes/20 - 4*se; s.name != "two classes, rounded" && by == "" && mean < least {
+					t.Errorf("mean size %.4f ± %.4f, want not far below %v", mean, se, size)
+				}
+			})
+		}
+	}
+}
+
 // chooseFrom chooses a coverage from n examples of a source.
 func chooseFrom(t *testing.T, f *Fitting, s source, r *rand.Rand, n int) *Coverage {
 	t.Helper()
@@ -190,10 +224,7 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 		var row []float64
 		if task.Large(s.task) {
 			d.Begin(i, "")
-			task.EachKnown(s.task, outcome, label, func(_ int, row []float64, one target.Target) error {
-				d.Position(row, one)
-				return nil
-			})
+			task.EachRow(s.task, outcome, label, func(row []float64, one target.Target) { d.Position(row, one) })
 			for _, c := range s.task.Columns(want) {
 				row = append(row, make([]float64, c.Len())...)
 			}
@@ -206,6 +237,9 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 	}
 	real.Finish(false)
 	out := map[string]float64{"all": real.Coverage.Covered}
+	if real.Size != nil {
+		out["size"] = real.Size.Covered
+	}
 	for _, x := range real.Classes {
 		if x.Examples > 0 {
 			out["class "+x.Name] = x.Covered

@@ -23,6 +23,7 @@ type Share struct {
 
 	sum, squares float64
 	whole        bool // all shares so far are 0 or 1
+	most         float64
 }
 
 // Realised is how often the guarantees held for labelled examples.
@@ -31,6 +32,7 @@ type Realised struct {
 	Classes  []Share `json:"classes,omitempty"`
 	Targets  []Share `json:"targets,omitempty"`
 	Groups   []Share `json:"groups,omitempty"`
+	Size     *Share  `json:"size,omitempty"`     // mean size of sets, if that is guaranteed
 	Wrong    *Share  `json:"wrong,omitempty"`    // share of wrong ones of the answers
 	Answered float64 `json:"answered,omitempty"` // share of examples with an answer
 	// Void says that no guarantee holds, and Because why.
@@ -70,6 +72,10 @@ func NewRealised(g *Guarantee, made Made, t task.Task, columns []task.Column, gr
 	}
 	if c := g.Coverage; c != nil {
 		r.Coverage = newShare("")
+		if c.Size > 0 {
+			r.Size = newShare("")
+			r.Size.most = float64(task.OnePosition(t).About().Classes)
+		}
 		if n := task.Targets(t); n > 1 {
 			r.Targets = shares(n)
 		}
@@ -83,7 +89,7 @@ func NewRealised(g *Guarantee, made Made, t task.Task, columns []task.Column, gr
 	return r
 }
 
-func newShare(name string) *Share { return &Share{Name: name, whole: true} }
+func newShare(name string) *Share { return &Share{Name: name, whole: true, most: 1} }
 
 func shares(n int) (list []Share) {
 	for k := range n {
@@ -96,6 +102,9 @@ func shares(n int) (list []Share) {
 func (r *Realised) Add(i int, name string, values []float64, label int) {
 	if r == nil {
 		return
+	}
+	if r.Size != nil {
+		r.Size.add(values[r.at[task.SizeColumn]])
 	}
 	if r.Coverage != nil {
 		r.meet(i, name)
@@ -236,7 +245,7 @@ func (s *Share) finish() {
 		if n > 1 {
 			half = 1.96 * math.Sqrt(max(0, s.squares-n*s.Covered*s.Covered)/(n-1)/n)
 		}
-		s.Low, s.High = max(0, s.Covered-half), min(1, s.Covered+half)
+		s.Low, s.High = max(0, s.Covered-half), min(s.most, s.Covered+half)
 		return
 	}
 	s.Low, s.High = 0, 1
@@ -259,11 +268,14 @@ func (r *Realised) Finish(drifted bool) *Realised {
 		r.Because = append(r.Because, "it holds only for examples like those that chose it")
 	}
 	r.Void = r.Because != nil
-	if (r.Coverage == nil || r.Coverage.Examples == 0) && r.all == 0 && !r.Void {
+	if (r.Coverage == nil || r.Coverage.Examples == 0) && (r.Size == nil || r.Size.Examples == 0) && r.all == 0 && !r.Void {
 		return nil
 	}
 	if r.Coverage != nil {
 		r.Coverage.finish()
+	}
+	if r.Size != nil {
+		r.Size.finish()
 	}
 	for _, list := range [][]Share{r.Classes, r.Targets} {
 		for k := range list {
@@ -287,7 +299,12 @@ func (r *Realised) Lines(names []string) (lines []string) {
 	if r == nil {
 		return nil
 	}
-	if c := r.g.Coverage; c != nil && r.Coverage.Examples > 0 {
+	c := r.g.Coverage
+	if s := r.Size; s != nil && s.Examples > 0 {
+		lines = append(lines, fmt.Sprintf("sets: %.3g %s [%.3g, %.3g] on average over %d examples, guaranteed at most %g", s.Covered,
+			c.counted(r.t), s.Low, s.High, s.Examples, Rounded(c.Size)))
+	}
+	if c != nil && r.Coverage.Examples > 0 {
 		what := "sets contain the true class"
 		_, paired := task.OnePosition(r.t).(task.Paired)
 		switch {
@@ -299,7 +316,11 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		case paired:
 			what = "sets contain the true labels"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s, guaranteed %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
+		guaranteed := ""
+		if c.Size == 0 {
+			guaranteed = ", guaranteed " + c.Amount()
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s%s", what, r.Coverage.text("examples"), guaranteed))
 		lines = append(lines, c.below("class", c.By == ByClass, r.Classes, names)...)
 		lines = append(lines, c.below("target", true, r.Targets, nil)...)
 		lines = append(lines, c.below("group", c.By != "" && c.By != ByClass, r.Groups, nil)...)

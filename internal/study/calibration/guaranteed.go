@@ -17,8 +17,8 @@ import (
 
 // Guarantee describes a coverage that is wanted.
 type Guarantee struct {
-	Level  float64 // 0 for none
-	Method string  // see [guarantee.Coverage]; "" for the default
+	Amount
+	Method string // see [guarantee.Coverage]; "" for the default
 	By     string
 	// GroupOf names the group of an example by its number and name in a file of predictions. It is nil without groups.
 	GroupOf func(p *Predictions) (func(k int) string, error)
@@ -26,15 +26,22 @@ type Guarantee struct {
 	Tested  guarantee.Made // how those of the test were made
 }
 
+// Amount is how much is guaranteed: a share, or a mean size of sets. The zero value is nothing.
+type Amount struct{ Level, Size float64 }
+
 // Guarantees reports whether the study chooses a coverage, in addition to a calibration.
-func (s *Study) Guarantees() bool { return s.Guarantee.Level > 0 }
+func (s *Study) Guarantees() bool { return s.Guarantee.Amount != (Amount{}) }
 
 // CheckGuarantee returns an error if the predictions allow no such guarantee.
 func (s *Study) CheckGuarantee() error {
 	if !s.Guarantees() {
 		return nil
 	}
-	if err := guarantee.Possible(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By); err != nil {
+	err := guarantee.Possible(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By)
+	if s.Guarantee.Size > 0 {
+		err = guarantee.PossibleSize(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By, s.Guarantee.Size)
+	}
+	if err != nil {
 		return err
 	}
 	if s.Fit.Stored() && s.Method != None {
@@ -50,7 +57,7 @@ func (s *Study) CheckGuarantee() error {
 // to one half of the examples, and the other half chooses the thresholds. Otherwise the guarantee would not hold.
 func (s *Study) guarantee(producer string) (*Result, error) {
 	own, rest := *s, s.Fit
-	own.Guarantee.Level = 0
+	own.Guarantee.Amount = Amount{}
 	k := &Result{study: s, producer: producer}
 	if s.Method != None {
 		fit, other := sets.Split(s.Fit.Len(), 0.5, s.Seed)
@@ -76,7 +83,7 @@ func (s *Study) guarantee(producer string) (*Result, error) {
 // chooseCoverage chooses the thresholds on predictions.
 func (k *Result) chooseCoverage(p *Predictions) error {
 	want := k.study.Guarantee
-	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Method: want.Method, By: want.By, Seed: k.study.Seed}
+	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Size: want.Size, Method: want.Method, By: want.By, Seed: k.study.Seed}
 	groupOf, err := want.groups(p)
 	if err != nil {
 		return err
@@ -126,7 +133,7 @@ func (k *Result) eachCalibrated(p *Predictions, use func(i int, outcome []float6
 // warnCoverage says which thresholds are infinite, and which are those of all examples.
 func (k *Result) warnCoverage() {
 	c := k.Coverage
-	least := report.Thousands(sets.Least(c.Level))
+	least := report.Thousands(c.Least(k.study.Fit.Task))
 	if c.Infinite() {
 		what := "every set has all classes"
 		if c.Intervals() {
@@ -200,10 +207,7 @@ func (k *Result) testPositions(d *guarantee.Decider, t task.Task) error {
 	row := make([]float64, at)
 	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label target.Target) error {
 		d.Begin(i, "")
-		task.EachKnown(t, outcome, label, func(_ int, row []float64, one target.Target) error {
-			d.Position(row, one)
-			return nil
-		})
+		task.EachRow(t, outcome, label, func(row []float64, one target.Target) { d.Position(row, one) })
 		k.realised.Add(i, "", d.End(row[:at], true), -1)
 		return nil
 	})

@@ -321,7 +321,11 @@ func (d *described) guaranteed(g *guarantee.Guarantee) {
 		if spread != "" {
 			spread = "; " + spread
 		}
-		d.quality("coverage", "%g %% by %s%s, chosen on %s%s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method,
+		name := "coverage"
+		if g.Coverage.Size > 0 {
+			name = "size of sets"
+		}
+		d.quality(name, "%s by %s%s, chosen on %s%s", g.Coverage.Amount(), g.Coverage.Method,
 			g.Coverage.Parts(), report.Plural(g.Coverage.Data.Examples, "example"), spread)
 	}
 	if g != nil && g.Answers != nil {
