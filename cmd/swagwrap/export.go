@@ -683,9 +683,9 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 		if len(j.Members) < e.Members() && e.Calibration != nil {
 			o.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
-		if len(j.Members) < e.Members() && !e.Guarantee.Empty() {
-			o.Warnf("%s: what it guarantees is of all %d members, and is not in the model", path, e.Members())
-		}
+	}
+	if why := j.NotGuaranteed(); why != "" {
+		o.Warnf("%s: %s, and is not in the model", path, why)
 	}
 	if j.Storage == fused.Int8 && !e.Guarantee.Empty() {
 		o.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the "+
