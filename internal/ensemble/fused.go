@@ -90,17 +90,17 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 			return nil, err
 		}
 	}
-	scores, gives, flags := m.Scores, m.Gives, m.GivesFlags
+	scores, finite, gives, flags := m.Scores, m.Finite, m.Gives, m.GivesFlags
 	if n := j.Networks[0]; n.Large() {
 		p := m.NewPositions(n.Axis(), n.Axes())
-		scores, gives, flags = p.Scores, p.Gives, p.GivesFlags
+		scores, finite, gives, flags = p.Scores, p.Finite, p.Gives, p.GivesFlags
 	}
 	var record []task.MemberOutcome
 	for at, k := range j.Members {
 		i, _ := j.Ensemble.Find(k)
 		record = append(record, j.tasks[i].Say(m, scores(at)))
 	}
-	outputs := j.tasks[0].Fuse(m, record, j.weights(), j.Ensemble.Calibration)
+	outputs := task.Visible(m, j.tasks[0].Fuse(m, record, j.weights(), j.Ensemble.Calibration), finite())
 	for _, o := range outputs {
 		if err := gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			return nil, err

@@ -26,7 +26,7 @@ func DataName(model string) string { return model + ".data" }
 // the model file's name.
 func (m *Model) Size(name string) (model, data int64, err error) {
 	s := &sink{data: DataName(name)}
-	if err := m.graph(s, m.measure); err != nil {
+	if err := m.graph(s, measured(m)); err != nil {
 		return 0, 0, err
 	}
 	header, err := m.header(s.length)
@@ -39,7 +39,7 @@ type Members func(do func(parameters weights.Vector) error) error
 // Write writes the model and, if it has one, the file of elements. create opens both. name is the model file's name.
 func (m *Model) Write(name string, create func(file string) (io.Writer, error), members Members) error {
 	plan := &sink{data: DataName(name)}
-	if err := m.graph(plan, m.measure); err != nil {
+	if err := m.graph(plan, measured(m)); err != nil {
 		return err
 	}
 	header, err := m.header(plan.length)
@@ -70,14 +70,16 @@ func (m *Model) Write(name string, create func(file string) (io.Writer, error), 
 	return nil
 }
 
-// measure calls do for each member, without parameters.
-func (m *Model) measure(do func(weights.Vector) error) error {
-	for range m.members {
-		if err := do(nil); err != nil {
-			return err
+// measured calls do for each member, without parameters.
+func measured(m *Model) Members {
+	return func(do func(weights.Vector) error) error {
+		for range m.members {
+			if err := do(nil); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // A sink takes a model's bytes. It only counts them if there is no writer.
