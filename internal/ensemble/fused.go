@@ -32,6 +32,7 @@ type Fused struct {
 	Storage           fused.Storage
 	External          bool
 	Producer, Version string
+	Half              bool   // members compute in float16, with float16 weights; the average is computed in float32
 	Figures           string // measured for this ensemble, as JSON, or ""
 	// Examples show how the networks compute, where their graphs do not tell. nil stands for noise.
 	Examples dataset.Dataset
@@ -184,7 +185,7 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 
 // network prepares the network of component i.
 func (j *Fused) network(ctx context.Context, e *infer.Engine, i int) (*fused.Network, error) {
-	n, err := j.Networks[i].Fused(ctx, e, j.Examples)
+	n, err := j.Networks[i].Fused(ctx, e, j.Examples, j.Half)
 	if err != nil {
 		return nil, err
 	}
@@ -232,6 +233,9 @@ func (j *Fused) metadata() (map[string]string, error) {
 	out["swagwrap.members"] = Ranges(j.Members)
 	out["swagwrap.task"] = j.tasks[0].About().Name
 	out["swagwrap.storage"] = map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
+	if j.Half {
+		out["swagwrap.dtype"] = "f16"
+	}
 	if j.Figures != "" {
 		out[KeyFigures] = j.Figures
 	}

@@ -19,8 +19,8 @@ func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 
 // Fused makes the network's graph ready for several members in one model. That model takes batches of any size. If
 // the network takes one size only, e checks on data that a free batch computes the same, or on noise if data is nil. For other
-// networks e may be nil.
-func (n *Network) Fused(ctx context.Context, e *Engine, data dataset.Dataset) (*fused.Network, error) {
+// networks e may be nil. If half is set, members compute in float16.
+func (n *Network) Fused(ctx context.Context, e *Engine, data dataset.Dataset, half bool) (*fused.Network, error) {
 	m, p := n.skeleton, n.Posterior
 	if n.states != nil {
 		return nil, &onnxio.Error{
@@ -57,6 +57,9 @@ func (n *Network) Fused(ctx context.Context, e *Engine, data dataset.Dataset) (*
 	t, err := onnxio.NewWholeTemplate(m, p.Layout)
 	if err != nil {
 		return nil, err
+	}
+	if half {
+		return fused.NewHalf(p.Path, t, p.Layout, n.Inputs, n.Output())
 	}
 	return fused.NewNetwork(p.Path, t, p.Layout, n.Inputs, n.Output())
 }

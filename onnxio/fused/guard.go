@@ -7,8 +7,8 @@ import "github.com/swagwrap/swagwrap/onnxio"
 //
 // The value is the sum of x − x: comparisons and IsNaN need newer opsets, and some compilers turn 0·x into 0.
 func (m *Model) Finite() (sum string) {
-	for i, v := range m.inputs {
-		x := m.feeds[i]
+	for _, v := range m.inputs {
+		x := v.Name
 		switch v.ElemType {
 		case onnxio.Float, onnxio.Double:
 		case onnxio.Float16, onnxio.BFloat16:

@@ -217,9 +217,12 @@ func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 		statistics := m.members[slices.IndexFunc(m.members, func(o Member) bool { return o.Network == t.network })].Statistics
 		return m.whole(s, t.name, t.tensor, statistics)
 	case t.elements.Len() > 0:
+		var c wire.Content
+		c.AddStretch(n.content, t.elements)
+		if t.narrow {
+			return narrowed(s, m.opts.External, t, c)
+		}
 		return s.initializer(m.opts.External, t.name, t.elem, t.shape, int64(t.elements.Len()), func(w io.Writer) error {
-			var c wire.Content
-			c.AddStretch(n.content, t.elements)
 			for _, p := range c.Parts {
 				if _, err := w.Write(p.Data); err != nil {
 					return err
@@ -239,6 +242,20 @@ func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 		return err
 	}
 	return s.content(c, nil)
+}
+
+// narrowed writes float32 elements as float16.
+func narrowed(s *sink, external bool, t sharedTensor, c wire.Content) error {
+	n := int64(t.elements.Len()) / weights.F32.Size()
+	return s.initializer(external, t.name, t.elem, t.shape, n*weights.F16.Size(), func(w io.Writer) error {
+		values := make(weights.Slice, n)
+		raw := make([]byte, 0, t.elements.Len())
+		for _, p := range c.Parts {
+			raw = append(raw, p.Data...)
+		}
+		weights.F32.Float32s(values, raw)
+		return weights.WriteTensor(w, weights.Tensor{Name: t.name, Shape: []int64{n}, DType: weights.F16}, values)
+	})
 }
 
 // whole writes a tensor in its own type.
