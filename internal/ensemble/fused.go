@@ -134,6 +134,9 @@ func (j *Fused) guaranteed() *guarantee.Guarantee {
 // Task returns the task of an example, which [Fused.Model] finds.
 func (j *Fused) Task() task.Task { return j.whole }
 
+// Adopt takes what another plan of the same networks has learned about their task.
+func (j *Fused) Adopt(o *Fused) { j.tasks, j.whole = o.tasks, o.whole }
+
 // Guarantees says what the model guarantees, or "".
 func (j *Fused) Guarantees() string {
 	if g := j.guaranteed(); !g.Empty() {
