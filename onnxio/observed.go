@@ -66,12 +66,16 @@ func (t *Template) WithRanges(l *weights.Layout, values []string) (*Template, []
 	taken := e.names()
 	var names []string
 	var nodes []byte
+	one := unused("swagwrap_one", taken)
+	taken[one] = true
+	e.addInts(one, []int64{1})
 	for _, value := range values {
 		for _, op := range []string{"ReduceMin", "ReduceMax"} {
 			name := unused("swagwrap_"+op+"_"+value, taken)
 			taken[name] = true
-			nodes = append(nodes, wire.Node(op, name, []string{value}, []string{name}, wire.Int("keepdims", 0))...)
-			e.AddGraphOutput(name, Float)
+			nodes = append(nodes, wire.Node(op, name+"_all", []string{value}, []string{name + "_all"}, wire.Int("keepdims", 0))...)
+			nodes = append(nodes, wire.Node("Reshape", name, []string{name + "_all", one}, []string{name})...)
+			e.AddGraphOutput(name, Float, 1)
 			names = append(names, name)
 		}
 	}
