@@ -8,8 +8,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Floats lists the values that operators of the main graph compute in float32.
-func (m *Model) Floats() (names []string) {
+// FloatValues lists the values that operators of the main graph compute in float32.
+func FloatValues(m *Model) (names []string) {
 	is := make(map[string]bool)
 	for _, v := range m.FeedInputs() {
 		is[v.Name] = v.ElemType == Float

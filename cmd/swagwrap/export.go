@@ -106,6 +106,8 @@ type exportOptions struct {
 	storage    storage
 	check      open.Given[string]
 	val        open.Given[string]
+	quantize   string // int8, or ""
+	ranges     open.Given[string]
 	dtype      weights.DType // of weights. Invalid: as in the checkpoints
 	folder     string        // where the checkpoints are now, or ""
 	hub        string        // the folder for the Hub, or ""
@@ -150,13 +152,26 @@ func (o *exportOptions) rows() flags.Table {
 		}, &o.check.Value),
 		flags.Parsed(flags.Row{
 			Name:   "dtype",
-			Usage:  "store weights as `TYPE`, f32|bf16|f16, and say what rounding did to the member. One model of an ENSEMBLE computes in f16, too",
+			Usage: "store weights as `TYPE`, f32|bf16|f16, and say what rounding did to the member. One model of an ENSEMBLE computes " +
+				"in f16, too",
 			Preset: "as in the checkpoints",
 			Not:    "network",
 		}, &o.dtype, func(s string) (weights.DType, error) {
 			return map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, "f16": weights.F16}[s],
 				word.Check(s, "f32", "bf16", "f16")
 		}),
+		flags.OneOf(flags.Row{
+			Name:   "quantize",
+			Usage:  "let the members of one model compute in `TYPE`, int8; the average stays in float32",
+			Preset: "none",
+			Not:    "single",
+		}, &o.quantize, "int8"),
+		flags.Text(flags.Row{
+			Name:  "calibration",
+			Usage: "of --quantize: find the ranges of numbers inside the members on `DATA`, such as some hundred training examples",
+			Given: &o.ranges.Set,
+			Not:   "single",
+		}, &o.ranges.Value),
 		flags.Text(flags.Row{
 			Name: "val",
 			Usage: "of a model in fewer bits: run `DATA`, with labels, through it and through the model in float32, fit calibration and " +

@@ -18,21 +18,27 @@ import (
 )
 
 // converts reports whether the model of an ensemble computes in fewer bits.
-func (o *exportOptions) converts() bool { return o.hub == "" && o.web == "" && o.dtype == weights.F16 }
+func (o *exportOptions) converts() bool {
+	return o.quantize != "" || o.hub == "" && o.web == "" && o.dtype == weights.F16
+}
 
 // checkConversion refuses flags of a conversion that do not go together.
 func (o *exportOptions) checkConversion(j *ensemble.Fused) error {
+	halves := o.hub == "" && o.web == "" && o.dtype == weights.F16
 	switch {
 	case o.dtype == weights.BF16 && o.hub == "" && o.web == "":
 		return console.Usagef("--dtype f16", "--dtype bf16: ONNX Runtime has no operators in bfloat16 for the processor, so that nothing "+
 			"here can check such a model")
-	case !o.converts() && o.val.Set:
-		return console.Usagef("--check DATA compares the model with the members", "--val is for --dtype f16")
-	case !o.converts():
-		return nil
-	case j.Storage == fused.Int8:
-		return console.Usagef("leave out one of them", "--dtype f16 with --storage int8: both shrink the same weights")
-	case o.val.Set || j.Ensemble.Guarantee.Empty() || len(j.Members) < j.Ensemble.Members():
+	case o.quantize != "" && (halves || j.Storage == fused.Int8), halves && j.Storage == fused.Int8:
+		return console.Usagef("give one of them", "--quantize, --dtype f16 and --storage int8 shrink the same weights")
+	case o.quantize == "" && o.ranges.Set:
+		return console.Usagef("", "--calibration without --quantize int8")
+	case o.quantize != "" && !o.ranges.Set:
+		return console.Usagef("--calibration DATA: some hundred training examples, without labels", "--quantize %s: needs the ranges of "+
+			"numbers inside the members", o.quantize)
+	case o.val.Set && !o.converts():
+		return console.Usagef("--check DATA compares the model with the members", "--val is for --dtype f16 and --quantize int8")
+	case !o.converts() || o.val.Set || j.Ensemble.Guarantee.Empty() || len(j.Members) < j.Ensemble.Members():
 		return nil
 	}
 	return console.BadInput(fmt.Errorf("%s: its guarantees were chosen for members in float32", o.of),
@@ -41,8 +47,19 @@ func (o *exportOptions) checkConversion(j *ensemble.Fused) error {
 
 // convert makes the plan of one with fewer bits. The model is run on --val, and its calibration and guarantees are fitted anew.
 func (o *exportOptions) convert(ctx context.Context, j *ensemble.Fused, engine *infer.Engine) ([]*report.Table, error) {
-	full := *j
-	j.Half = true
+	full, name := *j, "f16"
+	if o.quantize != "" {
+		name = o.quantize
+		data, err := open.OpenUnlabelled(o.Opener, o.data, o.ranges.Value, j.Networks)
+		if err == nil {
+			err = console.BadInput(j.Calibrate(ctx, engine, data))
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		j.Half = true
+	}
 	if !o.val.Set {
 		if j.Ensemble.Calibration != nil {
 			o.Warnf("%s: its calibration was fitted to members in float32: --val DATA fits it anew", o.of)
@@ -76,7 +93,7 @@ func (o *exportOptions) convert(ctx context.Context, j *ensemble.Fused, engine *
 		CPUSeconds: compare.CPUSeconds,
 		Producer:   console.Producer(),
 	}
-	found, err := s.Run(ctx, &full, j, "f16")
+	found, err := s.Run(ctx, &full, j, name)
 	if err != nil {
 		if path := (*os.PathError)(nil); errors.As(err, &path) {
 			return nil, console.BadOutput(err)

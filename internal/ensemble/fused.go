@@ -32,8 +32,10 @@ type Fused struct {
 	Storage           fused.Storage
 	External          bool
 	Producer, Version string
-	Half              bool   // members compute in float16, with float16 weights; the average is computed in float32
-	Figures           string // measured for this ensemble, as JSON, or ""
+	Half              bool // members compute in float16, with float16 weights; the average is computed in float32
+	// Ranges makes members compute in 8 bits. They are those of values inside each of Members: see [Fused.Calibrate].
+	Ranges  []map[string]fused.Range
+	Figures string // measured for this ensemble, as JSON, or ""
 	// Examples show how the networks compute, where their graphs do not tell. nil stands for noise.
 	Examples dataset.Dataset
 
@@ -70,7 +72,11 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 			place[i] = len(networks)
 			networks = append(networks, n)
 		}
-		members = append(members, fused.Member{Number: k, Network: place[i], Statistics: j.Ensemble.Components[i].Statistics[row]})
+		member := fused.Member{Number: k, Network: place[i], Statistics: j.Ensemble.Components[i].Statistics[row]}
+		if j.Ranges != nil {
+			member.Ranges = j.Ranges[len(members)]
+		}
+		members = append(members, member)
 	}
 	metadata, err := j.metadata()
 	if err != nil {
@@ -188,7 +194,14 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 
 // network prepares the network of component i.
 func (j *Fused) network(ctx context.Context, e *infer.Engine, i int) (*fused.Network, error) {
-	n, err := j.Networks[i].Fused(ctx, e, j.Examples, j.Half)
+	read := fused.NewNetwork
+	switch {
+	case j.Half:
+		read = fused.NewHalf
+	case j.Ranges != nil:
+		read = fused.NewQDQ
+	}
+	n, err := j.Networks[i].Fused(ctx, e, j.Examples, read)
 	if err != nil {
 		return nil, err
 	}
@@ -236,8 +249,11 @@ func (j *Fused) metadata() (map[string]string, error) {
 	out["swagwrap.members"] = Ranges(j.Members)
 	out["swagwrap.task"] = j.tasks[0].About().Name
 	out["swagwrap.storage"] = map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
-	if j.Half {
+	switch {
+	case j.Half:
 		out["swagwrap.dtype"] = "f16"
+	case j.Ranges != nil:
+		out["swagwrap.dtype"] = "int8"
 	}
 	if j.Figures != "" {
 		out[KeyFigures] = j.Figures

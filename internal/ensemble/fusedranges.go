@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/fused"
 )
 
 // observe calls use with the least and the largest elements of values inside each member, on examples.
@@ -29,6 +30,21 @@ func (j *Fused) observe(ctx context.Context, e *infer.Engine, data dataset.Datas
 	})
 }
 
+// Calibrate finds the ranges of values inside the members on examples, and makes the model compute in 8 bits.
+func (j *Fused) Calibrate(ctx context.Context, e *infer.Engine, data dataset.Dataset) error {
+	j.Ranges = make([]map[string]fused.Range, len(j.Members))
+	return j.observe(ctx, e, data, onnxio.QDQValues, func(at int, names []string, low, high []float32) error {
+		j.Ranges[at] = make(map[string]fused.Range, len(names))
+		for k, name := range names {
+			if v := low[k] + high[k]; v-v != 0 {
+				return fmt.Errorf("member %d: tensor %q: %v to %v on the calibration data", j.Members[at], name, low[k], high[k])
+			}
+			j.Ranges[at][name] = fused.Range{Low: low[k], High: high[k]}
+		}
+		return nil
+	})
+}
+
 // Peak is the largest magnitude inside the members.
 type Peak struct {
 	Value  float64
@@ -38,7 +54,7 @@ type Peak struct {
 
 // Peak finds the largest magnitude inside the members on examples.
 func (j *Fused) Peak(ctx context.Context, e *infer.Engine, data dataset.Dataset) (p Peak, err error) {
-	err = j.observe(ctx, e, data, (*onnxio.Model).Floats, func(at int, names []string, low, high []float32) error {
+	err = j.observe(ctx, e, data, onnxio.FloatValues, func(at int, names []string, low, high []float32) error {
 		for k, name := range names {
 			if v := float64(max(-low[k], high[k])); v > p.Value {
 				p = Peak{v, j.Members[at], name}

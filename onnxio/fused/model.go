@@ -39,6 +39,8 @@ type Member struct {
 	Network int // index of its network
 	// Statistics are its batch-norm statistics, as a flat vector of the layout.
 	Statistics weights.Slice
+	// Ranges are those of values inside it, of a network in 8 bits: see [NewQDQ].
+	Ranges map[string]Range
 }
 
 // Model is members fused into one ONNX model. Call [Model.Takes] first, if members do not take the inputs of the
@@ -222,7 +224,7 @@ func (m *Model) share(i int, n *Network) {
 	known := make(map[string]string)
 	for _, t := range n.tensors {
 		switch {
-		case t.own && (t.entry.Role == weights.Parameter || !same(m.members, i, t.entry)):
+		case t.fill != nil || t.own && (t.entry.Role == weights.Parameter || !same(m.members, i, t.entry)):
 			continue
 		case !t.own:
 			if twin, ok := m.bySum[t.sum]; ok {

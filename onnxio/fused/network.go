@@ -42,9 +42,10 @@ type Network struct {
 // tensor is an initializer of the main graph, or the tensor of a Constant node in it.
 type tensor struct {
 	name     string
-	entry    weights.Tensor // of the layout, if each member has its own elements
-	own      bool           // each member has its own elements
-	narrow   bool           // its float32 elements become float16
+	entry    weights.Tensor                // of the layout, if each member has its own elements
+	own      bool                          // each member has its own elements
+	narrow   bool                          // its float32 elements become float16
+	fill     func(vectors) ([]byte, error) // computes each member's elements; nil for others
 	elem     onnxio.ElemType
 	shape    []int64
 	at       wire.Span // its fields

@@ -270,12 +270,21 @@ func (m *Model) whole(s *sink, name string, t tensor, from weights.Vector) error
 func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 	r := m.renaming(k)
 	from := map[weights.Role]weights.Vector{weights.Parameter: parameters, weights.Statistic: m.members[k].Statistics}
+	made := vectors{from, m.members[k].Ranges, &computed{}}
 	for _, t := range r.tensors {
 		if _, shared := r.known[t.name]; shared {
 			continue
 		}
 		var err error
-		if m.quantised(t) {
+		if t.fill != nil {
+			err = s.initializer(m.opts.External, r.prefix+t.name, t.elem, t.shape, int64(t.elements.Len()), func(w io.Writer) error {
+				b, err := t.fill(made)
+				if err == nil {
+					_, err = w.Write(b)
+				}
+				return err
+			})
+		} else if m.quantised(t) {
 			err = m.deviations(s, m.members[k].Network, r.prefix, t, parameters)
 		} else {
 			err = m.whole(s, r.prefix+t.name, t, from[t.entry.Role.Vector()])
