@@ -282,15 +282,20 @@ func (r *Rule) Cut(class int) float32 {
 
 // Penalties returns the penalty of each rank, from rank 1, in the units of sums. It is nil without one.
 func (r *Rule) Penalties(classes int) []float32 {
-	if r.Penalty == 0 {
+	step, most := r.Step()
+	if step == 0 {
 		return nil
 	}
-	step := math.Round(r.Penalty * grid)
 	out := make([]float32, classes)
 	for k := range out {
-		out[k] = float32(min(step*float64(max(0, k+1-r.Free)), mostPenalty))
+		out[k] = float32(min(float64(step)*float64(max(0, k+1-r.Free)), float64(most)))
 	}
 	return out
+}
+
+// Step returns the penalty of each rank above [Rule.Free] and the largest penalty, in the units of sums.
+func (r *Rule) Step() (step, most float32) {
+	return float32(min(math.Round(r.Penalty*grid), mostPenalty)), mostPenalty
 }
 
 // step is the part of a probability by which classes of equal probability are put in order, for each class. It is two
@@ -308,9 +313,23 @@ func Keys(classes int) []float32 {
 	return out
 }
 
-// Grid returns the factor that turns a probability into units of sums. The graph of a model rounds as [Ranking] does:
-// ⌊grid·p + ½⌋ in float32.
-func Grid() float32 { return grid }
+// A graph counts in larger units than [Ranking]: in 2⁻¹⁰, with 11 bits behind the point. So its numbers lie within float16, and the
+// small probabilities, which decide, keep their digits there.
+const (
+	// Coarse is the number of a graph's units in 1.
+	Coarse = 1 << 10
+	// Fine is the number of units of [Ranking] in one of a graph. The graph rounds as Ranking does, ⌊grid·p + ½⌋, part by part.
+	Fine = grid / Coarse
+)
+
+// Least returns what the classes behind one must exceed, so that it is in the set, in units of a graph: the bound of Σ − penalty.
+func (r *Rule) Least() []float32 {
+	out := make([]float32, len(r.Cuts))
+	for k, cut := range r.Cuts {
+		out[k] = float32((grid - math.Ceil(float64(cut))) / Fine) // sums are whole numbers of units
+	}
+	return out
+}
 
 // Ranking makes sets of many examples. Its memory is used again.
 type Ranking struct {
@@ -333,7 +352,8 @@ func (k *Ranking) Make(dst []bool, r *Rule, probs []float64) {
 	}
 }
 
-// Scores returns the sum that decides about each class, with the penalty of its rank, in units of sums. It is valid
+// Scores returns the number that decides about each class, in units of sums: 1 without all less probable classes, and the penalty of
+// the class's rank. That is the sum down to the class, but also in few digits, where a sum near 1 loses what it is about. It is valid
 // until the next call. See [Keys] for the order of classes.
 func (k *Ranking) Scores(r *Rule, probs []float64) []float32 {
 	n := len(probs)
@@ -355,10 +375,10 @@ func (k *Ranking) Scores(r *Rule, probs []float64) []float32 {
 		}
 		return a - b
 	})
-	sum := float32(0)
-	for at, c := range k.order {
-		sum += k.units[c]
-		k.scores[c] = sum
+	rest := float32(0)
+	for at, c := range slices.Backward(k.order) {
+		k.scores[c] = grid - rest
+		rest += k.units[c]
 		if k.penalties != nil {
 			k.scores[c] += k.penalties[at]
 		}

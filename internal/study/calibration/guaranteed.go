@@ -12,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/target"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Guarantee describes a coverage that is wanted.
@@ -107,7 +106,7 @@ func (k *Result) chooseCoverage(p *Predictions) error {
 	if err != nil {
 		return err
 	}
-	return k.testCoverage(d, of)
+	return k.countHeld(k.study.Test, d, want.Tested, of)
 }
 
 // groups returns the groups of the examples of predictions: "" without any.
@@ -175,42 +174,6 @@ func (k *Result) warnCoverage() {
 			least,
 			strings.Join(few, ", "))
 	}
-}
-
-// testCoverage counts how often the guarantee holds on the test predictions.
-func (k *Result) testCoverage(d *guarantee.Decider, groupOf func(i int, name string) string) error {
-	var want task.RowOptions
-	d.Want(&want)
-	want.Target = true
-	t := k.study.Test.Task
-	k.realised = guarantee.NewRealised(d.Guarantee, k.study.Guarantee.Tested, t, task.RowColumns(t, want), groupOf)
-	if task.Large(t) {
-		return k.testPositions(d, t)
-	}
-	var row []float64
-	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label target.Target) error {
-		row = t.Values(row[:0], want, task.Average{Outcome: slices.Clone(outcome)}, label)
-		row = d.Values(row, outcome, i, "")
-		k.realised.Add(i, "", row, label.Class())
-		return nil
-	})
-}
-
-func (k *Result) testPositions(d *guarantee.Decider, t task.Task) error {
-	at := 0
-	var want task.RowOptions
-	d.Want(&want)
-	want.Target = true
-	for _, c := range t.Columns(want) {
-		at += c.Len()
-	}
-	row := make([]float64, at)
-	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label target.Target) error {
-		d.Begin(i, "")
-		task.EachRow(t, outcome, label, func(row []float64, one target.Target) { d.Position(row, one) })
-		k.realised.Add(i, "", d.End(row[:at], true), -1)
-		return nil
-	})
 }
 
 // Guarantee returns what was chosen, or nil.
