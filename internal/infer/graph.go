@@ -36,6 +36,7 @@ type Graph struct {
 	proven  sync.Once        // see [Scorer.proveStates]
 	wrong   error            // the error that the proof found
 	rows    map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
+	ends    map[string]int64 // see [Graph.EndToken]
 	scores  task.OutputSpec  // without their number, which some graphs leave open
 	layout  Layout           // layout of the scores, as far as the graph tells it
 	output  onnxio.Value     // the output with the scores

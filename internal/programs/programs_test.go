@@ -307,7 +307,7 @@ func TestNear(t *testing.T) {
 		if p := r.Preprocess(); p != nil {
 			words = p.Spec
 		}
-		classes, _ := r.Classes(nil)
+		classes, _ := r.Classes()
 		pad, _, _ := r.Pad()
 		if program != c.program || words != c.preprocess || strings.Join(classes, " ") != c.classes || pad != c.pad ||
 			c.measured != "" && !strings.Contains(r.Measured(), ": "+c.measured) || c.measured == "" && r.Measured() != "" {

@@ -55,7 +55,7 @@ func (f *Folder) Choose(fits func(*statefile.File) bool) (*Choice, error) {
 	usable := states
 	if fits != nil && len(some(states, strong)) > 1 {
 		usable = slices.DeleteFunc(slices.Clone(states), func(s Set) bool {
-			file, err := f.open(s.Paths[0])
+			file, err := f.Open(s.Paths[0])
 			return err == nil && !fits(file)
 		})
 		if len(some(usable, strong)) == 0 { // a graph that fits none decides nothing, and must not become the checkpoint
@@ -115,12 +115,12 @@ func (f *Folder) rivals(chosen Set, candidates, here []Set) []Set {
 
 // copied reports whether one of the files has the very weights of another one.
 func (f *Folder) copied(path string, of []string) bool {
-	a, err := f.open(path)
+	a, err := f.Open(path)
 	if err != nil {
 		return false
 	}
 	return slices.ContainsFunc(of, func(o string) bool {
-		b, err := f.open(o)
+		b, err := f.Open(o)
 		return err == nil && slices.ContainsFunc(a.StateDicts(), func(x *statefile.StateDict) bool {
 			return slices.ContainsFunc(b.StateDicts(), func(y *statefile.StateDict) bool { return x.SameWeights(y) })
 		})
@@ -181,7 +181,7 @@ func (c *Choice) networks(f *Folder, paths []string, alone bool) (out [][]string
 	var firsts []string
 	for _, name := range names {
 		first := byName[name][0]
-		file, err := f.open(first)
+		file, err := f.Open(first)
 		if statefile.HoldsNothing(err) {
 			c.Empty = append(c.Empty, byName[name]...)
 			continue
@@ -189,7 +189,7 @@ func (c *Choice) networks(f *Folder, paths []string, alone bool) (out [][]string
 		at := -1
 		if err == nil {
 			at = slices.IndexFunc(firsts, func(o string) bool {
-				other, err := f.open(o)
+				other, err := f.Open(o)
 				return err != nil || file.SameNetwork(other)
 			})
 		} else if len(firsts) > 0 {
