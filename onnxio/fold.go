@@ -25,8 +25,8 @@ func (f *Folding) String() string {
 		return fmt.Sprintf("batch norm is folded into the weights: the metadata say that %s wrote the file, which folds batch norm before "+
 			"it exports. The convolution with the weight %q has a bias, and no layer is a batch norm", f.Exporter, f.Tensor)
 	case f.From != "":
-		return fmt.Sprintf("batch norm is folded into the weights: %s has its statistics, and here the convolution with the weight %q has a "+
-			"bias, and no layer normalises", f.From, f.Tensor)
+		return fmt.Sprintf("batch norm is folded into the weights: %s has its statistics, and here the convolution with the weight %q has "+
+			"a bias, and no layer normalises", f.From, f.Tensor)
 	case f.Exporter == kerasTorch:
 		return fmt.Sprintf("batch norm is folded into the weights: %s multiplies scale and variance together before it exports. From the "+
 			"tensor %q on, the files hold products, so that no posterior of the parameters exists", f.Exporter, f.Tensor)
@@ -116,9 +116,9 @@ func foldedBefore(m *Model) *Folding {
 	return &Folding{Exporter: ultralytics, Tensor: tensor, Keep: KeepUltralytics}
 }
 
-// Unnormalised returns the weight of the first convolution, if all of them have a bias and no layer normalises. Either the network is so, or
-// batch norm was folded before the export. It returns nil for other networks.
-func (m *Model) Unnormalised() (weight *Tensor) {
+// Unnormalised returns the weight of the first convolution, if all of them have a bias and no layer normalises. Either the network is so,
+// or batch norm was folded before the export. It returns nil for other networks.
+func Unnormalised(m *Model) (weight *Tensor) {
 	for i := range m.Graph.Nodes {
 		switch n := &m.Graph.Nodes[i]; n.OpType {
 		case "Conv", "ConvTranspose":

@@ -65,7 +65,7 @@ func axisLen(shape []int64, axis int64) int64 {
 // EndTokens returns the pad token of networks that take the scores of the last token before it, for each input with tokens. The graph
 // finds the place by ArgMax over the tokens that are not the pad token. Where it looks for a token itself, as for the end of the text, that
 // is no pad token.
-func (m *Model) EndTokens() map[string]int64 {
+func EndTokens(m *Model) map[string]int64 {
 	parameterized, equal, ends, searches := map[string]string{}, map[string]func(){}, map[string]int64{}, false
 	for _, v := range m.FeedInputs() {
 		parameterized[v.Name] = v.Name

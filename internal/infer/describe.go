@@ -115,9 +115,3 @@ func (g *Graph) openForm(open bool) {
 		g.scores.Open, g.task = open, nil
 	}
 }
-
-// EndToken returns the number that ends the tokens of an input in the graph itself, which is the pad token: see [onnxio.Model.EndTokens].
-func (g *Graph) EndToken(input string) (token int64, ok bool) {
-	token, ok = g.ends[input]
-	return token, ok
-}

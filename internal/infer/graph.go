@@ -28,6 +28,8 @@ type Graph struct {
 	// names, the batch, and the number of all elements of an example.
 	Input  onnxio.Value
 	Inputs []onnxio.Value // all, in the graph's order
+	// EndTokens are the pad tokens that the graph itself looks for, by input: see [onnxio.EndTokens].
+	EndTokens map[string]int64
 
 	path    string
 	half    string           // a recurrent operator with weights in float16, or ""
@@ -36,7 +38,6 @@ type Graph struct {
 	proven  sync.Once        // see [Scorer.proveStates]
 	wrong   error            // the error that the proof found
 	rows    map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
-	ends    map[string]int64 // see [Graph.EndToken]
 	scores  task.OutputSpec  // without their number, which some graphs leave open
 	layout  Layout           // layout of the scores, as far as the graph tells it
 	output  onnxio.Value     // the output with the scores

@@ -523,10 +523,15 @@ func networkUnder(path, key string) (string, error) {
 	}
 	defer f.Close()
 	sd, err := f.StateDict(key)
-	if err != nil {
-		return "", BadInput(err)
+	if err == nil {
+		return averageKey(sd.NetworkKeys(), "", key), nil
 	}
-	return averageKey(sd.NetworkKeys(), "", key), nil
+	elsewhere := func(sd *statefile.StateDict) bool { return !strings.HasPrefix(sd.Key, key+"/") }
+	under := slices.DeleteFunc(slices.Clone(f.StateDicts()), elsewhere)
+	if len(under) == 1 {
+		return under[0].Key, nil
+	}
+	return "", BadInput(err)
 }
 
 // stateDicts returns the keys of the networks in a PyTorch file. marked is the key that the file itself calls an average, or "".

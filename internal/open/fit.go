@@ -322,7 +322,7 @@ func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph) {
 		card.ClassNames = names
 		s.Logf("names of classes: %s", from)
 	}
-	s.readPad(card, g)
+	readPad(s, card, g)
 }
 
 // nearbyPreprocessing gives the model card the preprocessing of pictures that lies near the checkpoints, if nothing else says it.
@@ -509,7 +509,7 @@ func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 	}
 	path, folding := diagnosis.Folded(s.models)
 	if folding == nil {
-		path, folding = s.foldedBefore()
+		path, folding = foldedBefore(s)
 	}
 	switch {
 	case folding == nil:
@@ -523,9 +523,9 @@ func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 
 // foldedBefore finds batch norm that was folded before the export of all checkpoints. Nothing in them shows it, but a PyTorch file near
 // them that still has the statistics does. Where there is none, foldedBefore says what an average of such files would be.
-func (s *FitInputs) foldedBefore() (path string, sign *onnxio.Folding) {
+func foldedBefore(s *FitInputs) (path string, sign *onnxio.Folding) {
 	m := s.models[len(s.models)-1]
-	conv := m.Unnormalised()
+	conv := onnxio.Unnormalised(m)
 	if conv == nil || s.source.Template != nil {
 		return "", nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // readPad gives the model card what fills up short lists of tokens: the pad token of the configuration near the checkpoints, and 0 for
 // masks. A network without a mask reads padding as tokens, unless it looks for the pad token itself.
-func (s *FitInputs) readPad(card *swag.Card, g *infer.Graph) {
+func readPad(s *FitInputs, card *swag.Card, g *infer.Graph) {
 	token, from, ok := s.near.Pad()
 	if !ok {
 		return
@@ -28,15 +28,15 @@ func (s *FitInputs) readPad(card *swag.Card, g *infer.Graph) {
 		}
 	}
 	for _, input := range tokens {
-		end, looks := g.EndToken(input)
+		end, looks := g.EndTokens[input]
 		given, told := card.Pad[input]
 		if len(g.Inputs) == 1 && !told {
 			given, told = card.Pad[""]
 		}
 		switch {
 		case told && given != float64(token) && (!masked || looks):
-			s.Warnf("%s fills up %q with %v, and pad_token_id is %d in %s: the network was trained with that", setting.Pad, input, given, token,
-				from)
+			s.Warnf("%s fills up %q with %v, and pad_token_id is %d in %s: the network was trained with that", setting.Pad, input, given,
+				token, from)
 		case card.Pad != nil:
 		case looks && end != token:
 			s.Warnf("pad_token_id is %d in %s, and the graph looks for %d: it was exported with another one. %s says which is right", token,
@@ -56,7 +56,7 @@ func (s *FitInputs) readPad(card *swag.Card, g *infer.Graph) {
 }
 
 // checkPadding warns of tokens behind a mask that are not the pad token, if the network looks for that to find the last token.
-func (a *Opener) checkPadding(path string, d dataset.Dataset, g *infer.Graph) {
+func checkPadding(a *Opener, path string, d dataset.Dataset, g *infer.Graph) {
 	const most = 256
 	fields := dataset.Fields(d)
 	size, err := dataset.SizeOf(d)
@@ -64,7 +64,7 @@ func (a *Opener) checkPadding(path string, d dataset.Dataset, g *infer.Graph) {
 		return
 	}
 	for k, f := range fields {
-		end, looks := g.EndToken(f.Name)
+		end, looks := g.EndTokens[f.Name]
 		if !looks {
 			continue
 		}
@@ -77,8 +77,8 @@ func (a *Opener) checkPadding(path string, d dataset.Dataset, g *infer.Graph) {
 			own := dataset.Own(d, dst, i, len(tokens))
 			for at, token := range tokens {
 				if own != nil && !own[at] && token != end {
-					a.Warnf("%s: the mask leaves out token %d, and the network looks for %d to find the last token: it takes the scores of another "+
-						"place. Fill up %q with %[3]d", path, token, end, f.Name)
+					a.Warnf("%s: the mask leaves out token %d, and the network looks for %d to find the last token: it takes the scores of "+
+						"another place. Fill up %q with %[3]d", path, token, end, f.Name)
 					return
 				}
 			}

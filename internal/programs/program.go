@@ -35,7 +35,7 @@ type Program struct {
 	Classes []string
 	// Figures says where the program writes what it measured on its own validation data.
 	Figures []Figures
-	// OfAverage is the key in Settings that is true if it measured its average, not the weights that SGD moved, or "".
+	// OfAverage is the key that its checkpoints have if it measured its average, and not the weights that SGD moved, or "".
 	OfAverage string
 }
 
@@ -58,8 +58,8 @@ type Run struct {
 	Program *Program // or nil
 	last    *statefile.File
 	graph   map[string]any // what the metadata of the exported graph say
-	dirs    []string // the nearest first
-	above   []string // the folder above these, for the files of a program whose checkpoints show it
+	dirs    []string       // the nearest first
+	above   []string       // the folder above these, for the files of a program whose checkpoints show it
 }
 
 // Near returns what lies near checkpoints, up to the folder top. last is the last checkpoint, or nil for a model. graph is the exported
@@ -293,7 +293,7 @@ func pythonDict(text string) map[string]any {
 func (r *Run) Pad() (token int64, from string, ok bool) {
 	for _, dir := range r.dirs {
 		path := filepath.Join(dir, "config.json")
-		if token, ok = whole(valueAt(readJSON(path), "pad_token_id")); ok {
+		if token, ok = tokenOf(valueAt(readJSON(path), "pad_token_id")); ok {
 			return token, path, true
 		}
 	}
@@ -312,8 +312,8 @@ func (r *Run) Pad() (token int64, from string, ok bool) {
 	return 0, "", false
 }
 
-// whole returns a number of a token.
-func whole(v any) (n int64, ok bool) {
+// tokenOf returns the number of a token.
+func tokenOf(v any) (n int64, ok bool) {
 	of := numbersOf(v)
 	if len(of) != 1 || of[0] < 0 || of[0] != float64(int64(of[0])) {
 		return 0, false
@@ -338,8 +338,9 @@ func (r *Run) Measured() string {
 		if found := f.in(v); len(found) > 0 {
 			text := fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
 				strings.Join(found, ", "))
-			if from := r.ofAverage(); from != "" {
-				return text + ". " + from + ": these are the figures of its average, not of the weights that SGD moved"
+			if key := r.Program.OfAverage; key != "" && r.last != nil && r.has(key) {
+				return fmt.Sprintf("%s. %s has %s: these are the figures of its average, not of the weights that SGD moved", text,
+					r.last.Path, key)
 			}
 			if words := expected(found); words != "" {
 				text += fmt.Sprintf(". If the test data is the same, %s holds the last checkpoint against it, and says what differs",
@@ -349,17 +350,6 @@ func (r *Run) Measured() string {
 		}
 	}
 	return ""
-}
-
-// ofAverage returns where the program's settings say that it measured its average, or "".
-func (r *Run) ofAverage() (from string) {
-	r.settings(func(v map[string]any, file string) bool {
-		if r.Program.OfAverage != "" && v[r.Program.OfAverage] == true {
-			from = r.Program.OfAverage + " in " + file
-		}
-		return true
-	})
-	return from
 }
 
 // accuracy matches names of the share of right predictions.

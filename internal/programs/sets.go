@@ -62,6 +62,9 @@ func (f *Folder) Choose(fits func(*statefile.File) bool) (*Choice, error) {
 			usable = states
 		}
 	}
+	if iterates := some(usable, func(s Set) bool { return !f.averaged(s) }); len(some(iterates, strong)) > 0 {
+		usable = iterates
+	}
 	for _, candidates := range [][]Set{
 		some(usable, here, strong),
 		some(graphs, here, strong, func(Set) bool { return len(some(usable, strong)) == 0 }),
@@ -89,6 +92,12 @@ func (f *Folder) Choose(fits func(*statefile.File) bool) (*Choice, error) {
 		return c, nil
 	}
 	return c, nil
+}
+
+// averaged reports whether the files of a set say that they are averages.
+func (f *Folder) averaged(s Set) bool {
+	file, err := f.Open(s.Paths[len(s.Paths)-1])
+	return err == nil && !slices.ContainsFunc(file.StateDicts(), func(sd *statefile.StateDict) bool { return sd.Average().Mark == "" })
 }
 
 // rivals returns the sets between which nothing decides. A single file beside a set below is a copy by its name or by its weights, or else

@@ -13,7 +13,7 @@ var _ = register(Program{
 	Files:     []string{"args.yaml", "summary.csv"},
 	Settings:  []string{"args.yaml"},
 	Figures:   []Figures{{File: "summary.csv", Of: []string{"eval_loss", "eval_top1", "eval_top5"}}},
-	OfAverage: "model_ema",
+	OfAverage: "state_dict_ema",
 	Preprocess: func(v map[string]any) (words string, unsaid []string) {
 		if args, ok := v["args"].(map[string]any); ok { // in a checkpoint
 			v = args

@@ -13,8 +13,8 @@ var _ = register(Program{
 		if len(resize) != 1 || len(crop) != 1 {
 			return "", nil
 		}
-		words = fmt.Sprintf("mean=0.485,0.456,0.406 std=0.229,0.224,0.225 input-size=%v crop-mode=center resize-size=%v interpolation=%v",
-			crop[0], resize[0], args["interpolation"])
+		words = fmt.Sprintf("mean=0.485,0.456,0.406 std=0.229,0.224,0.225 input-size=%v crop-mode=center resize-size=%v "+
+			"interpolation=%v", crop[0], resize[0], args["interpolation"])
 		if backend := args["backend"]; backend != nil && backend != "PIL" && backend != "pil" { // pictures are tensors when they are resized
 			words += " tensor=true"
 		}
