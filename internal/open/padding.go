@@ -77,8 +77,8 @@ func checkPadding(a *Opener, path string, d dataset.Dataset, g *infer.Graph) {
 			own := dataset.Own(d, dst, i, len(tokens))
 			for at, token := range tokens {
 				if own != nil && !own[at] && token != end {
-					a.Warnf("%s: the mask leaves out token %d, and the network looks for %d to find the last token: it takes the scores of "+
-						"another place. Fill up %q with %[3]d", path, token, end, f.Name)
+					a.Warnf("%s: the mask leaves out token %d, and the network looks for %d to find the last token: it takes the "+
+						"scores of another place. Fill up %q with %[3]d", path, token, end, f.Name)
 					return
 				}
 			}

@@ -15,7 +15,7 @@ var _ = register(Program{
 		}
 		words = fmt.Sprintf("mean=0.485,0.456,0.406 std=0.229,0.224,0.225 input-size=%v crop-mode=center resize-size=%v "+
 			"interpolation=%v", crop[0], resize[0], args["interpolation"])
-		if backend := args["backend"]; backend != nil && backend != "PIL" && backend != "pil" { // pictures are tensors when they are resized
+		if b := args["backend"]; b != nil && b != "PIL" && b != "pil" { // pictures are tensors when they are resized
 			words += " tensor=true"
 		}
 		return words, nil
