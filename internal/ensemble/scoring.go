@@ -52,6 +52,8 @@ type Scoring struct {
 	Adapted bool
 	// Blocks, if not nil, adapt the statistics to each block of the data. Examples that continue each other, and tiles, have none.
 	Blocks *Blocks
+	// EstimateShares says that rows get their probabilities, from which class shares will be estimated.
+	EstimateShares bool
 	// Part is the part of the data to score, in whole batches or blocks. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -356,6 +358,11 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	}
 	if s.job.Settled {
 		values["settled"] = true
+	}
+	if c := s.job.Ensemble.Calibration; s.job.EstimateShares {
+		values["shares"] = "estimate"
+	} else if c != nil && c.Shares != nil {
+		values["shares"] = c.Shares
 	}
 	if s.job.Adapted {
 		values["adapted"] = s.job.Ensemble.statisticsSum()
