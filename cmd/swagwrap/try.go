@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -441,6 +443,17 @@ func foundWords(f *open.Found) (words []string) {
 		if w[1] != "" {
 			words = append(words, w[:]...)
 		}
+	}
+	for _, input := range slices.Sorted(maps.Keys(f.Columns)) {
+		var text strings.Builder
+		line := csv.NewWriter(&text)
+		line.Write(f.Columns[input]) // writing to memory cannot fail
+		line.Flush()
+		columns := strings.TrimSuffix(text.String(), "\n")
+		if len(f.Columns) > 1 || strings.Contains(columns, "=") {
+			columns = input + "=" + columns
+		}
+		words = append(words, "--columns", columns)
 	}
 	return words
 }
