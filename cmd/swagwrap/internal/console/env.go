@@ -97,14 +97,7 @@ func (a *Env) Next(commands ...string) {
 
 // Screen returns what tables and verdicts are printed for.
 func (a *Env) Screen() report.Screen {
-	s := report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose, Rest: a.Rest}
-	if s.Terminal && s.Rest == "" {
-		s.Rest = "-v, or --report FILE.html"
-	}
-	if s.Verbose {
-		s.Rest = ""
-	}
-	return s
+	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose}
 }
 
 // Messages returns what messages on standard error are printed for.
