@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/step"
 )
 
-// writeMNIST writes pictures of the given classes, as many of each as said, with their labels.
+// writeMNIST writes pictures of the given classes, up to a number of each, with their labels.
 func writeMNIST(t *testing.T, from, to string, counts [10]int) {
 	t.Helper()
 	images, labels := readMNIST(t, from)
