@@ -449,8 +449,8 @@ def test_shares(made: Maker, tmp_path: Path) -> None:
     val, cal, out, known = tmp_path / "val.npz", tmp_path / "c.safetensors", tmp_path / "out.npz", tmp_path / "shares.json"
     swagwrap("score", "-q", "--probs", "-o", val, m.ensemble, m.data)
     with np.load(val) as rows:
-        drawn = (rows["probs"].cumsum(axis=1) > np.random.default_rng(1).random((len(m.x), 1))).argmax(axis=1)
-    np.save(tmp_path / "labels.npy", drawn)
+        ranked = rows["probs"].argsort(axis=1)
+    np.save(tmp_path / "labels.npy", ranked[np.arange(60), np.where(np.arange(60) % 4, 2, 1)])  # three of four are right
     swagwrap("calibrate", "-q", "-o", cal, "--labels", tmp_path / "labels.npy", "--ensemble", m.ensemble, val)
     known.write_text(json.dumps({"0": 0.2, "1": 0.7, "2": 0.1}))
     swagwrap("score", "-q", "--shares", known, "-o", out, cal, m.data)
