@@ -53,7 +53,7 @@ var flagValues = map[string]string{
 	"labels":              "‖none|missing.npy|classes/labels.npy|regression/targets.npy|table/labels.npy|pixels/masks|mine/x.txt|val=classes/labels.npy|mine",
 	"list labels":         "none‖mine/x.txt|val=none",
 	"max-members":         "4|2‖1|0|-5|3",
-	"mean":                "‖classes/2.onnx|classes/p.safetensors|mine/x.onnx|ema=classes/2.onnx",
+	"mean":                "‖t^4|t^0|t^x|classes/2.onnx|classes/p.safetensors|mine/x.onnx|ema=classes/2.onnx",
 	"member":              "0|1‖99|-2|x",
 	"data":                "‖classes/test.npz|table/test.csv|words/text.txt|mine/x.npz|missing.npz",
 	"draws":               "antithetic|independent‖x",

@@ -748,8 +748,8 @@ func measuredModel(o *exportOptions, j *ensemble.Fused) error {
 	for _, c := range j.Ensemble.Components {
 		ids = append(ids, c.Posterior.ID)
 	}
-	made := madeOf(j.Ensemble)
-	m, err := f.Find(ids, &made, false)
+	made, by := madeOf(j.Ensemble)
+	m, err := f.Find(ids, &made, by, false)
 	if err != nil {
 		return console.BadInput(err, hintFigures)
 	}

@@ -35,6 +35,7 @@ type hubFolder struct {
 	// What is exported: the posteriors, and how members are made of them.
 	ids  []string
 	made ensemble.Settings
+	by   *hub.Calibration // of several numbers, or nil
 	// stale says that batch-norm statistics do not belong to the weights.
 	stale bool
 }
@@ -111,25 +112,29 @@ func (h *hubFolder) write(ctx context.Context) error {
 	return h.put("README.md", h.card.README())
 }
 
-// madeOf returns the settings that made an ensemble, in the words of compare.
-func madeOf(e *ensemble.Ensemble) ensemble.Settings {
-	made := ensemble.Settings{Draw: e.Sampling, Members: e.Members()}
+// madeOf returns the settings that made an ensemble, and a calibration with several numbers, in the words of compare.
+func madeOf(e *ensemble.Ensemble) (made ensemble.Settings, by *hub.Calibration) {
+	made = ensemble.Settings{Draw: e.Sampling, Members: e.Members()}
 	if e.Sampling.Scale == 0 && e.Sampling.Covariance != ensemble.Iterates && e.Members() == len(e.Components) {
 		made = *ensemble.FromSampling(swag.SampleOptions{Seed: e.Sampling.Seed}, 0)
 	}
 	made.NoiseStd, made.Threshold = nil, e.Threshold
 	if c := e.Calibration; c != nil {
-		made.Temperature = -1 // compare has no method with such a calibration
-		if number, ok := c.Number(); ok && c.Shares == nil {
+		switch number, ok := c.Number(); {
+		case c.Shares != nil:
+			made.Temperature = -1 // compare has no method with other shares
+		case ok:
 			made.Temperature = number
+		default:
+			by = &hub.Calibration{Method: string(c.Method), Norm: c.Norm()}
 		}
 	}
-	return made
+	return made, by
 }
 
 // ofEnsemble notes what an ensemble stores.
 func (h *hubFolder) ofEnsemble(e *ensemble.Ensemble) {
-	h.made = madeOf(e)
+	h.made, h.by = madeOf(e)
 	if c := e.Calibration; c != nil {
 		h.card.Limits = append(h.card.Limits, "calibrated by "+c.String()+", for data like the validation data")
 	}
@@ -391,7 +396,7 @@ func (h *hubFolder) measured() (err error) {
 	if h.figures == nil {
 		return nil
 	}
-	if h.card.Figures, err = h.figures.Find(h.ids, &h.made, h.stale); err != nil {
+	if h.card.Figures, err = h.figures.Find(h.ids, &h.made, h.by, h.stale); err != nil {
 		return console.BadInput(err, hintFigures)
 	}
 	m := h.card.Figures

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -151,6 +152,15 @@ func (c *Calibration) Number() (v float64, ok bool) {
 		return c.Factors[0], true
 	}
 	return c.Temperature, true
+}
+
+// Norm returns the root of the sum of squares of the fitted numbers. Two fits of one method have different norms.
+func (c *Calibration) Norm() float64 {
+	norm := math.Hypot(c.Temperature, c.Uniform)
+	for _, numbers := range [][]float64{c.Scale, c.Bias, c.Matrix, c.Coefficients, c.Factors, c.NoiseStd} {
+		norm = math.Hypot(norm, floats.Norm(numbers, 2))
+	}
+	return norm
 }
 
 // With returns the calibration with another number; see [Calibration.Number].
