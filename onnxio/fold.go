@@ -3,6 +3,7 @@ package onnxio
 import (
 	"fmt"
 	"regexp"
+	"strings"
 )
 
 // Folding says that an exporter folded batch norm into the neighbouring weights.
@@ -10,6 +11,7 @@ type Folding struct {
 	Exporter string
 	Tensor   string // name of the tensor that shows it, or ""
 	Node     string // node whose metadata shows it
+	From     string // a checkpoint with the statistics, if nothing in the file itself shows it
 	Keep     string // the export call that keeps batch norm
 }
 
@@ -22,6 +24,9 @@ func (f *Folding) String() string {
 	case f.Exporter == ultralytics:
 		return fmt.Sprintf("batch norm is folded into the weights: the metadata say that %s wrote the file, which folds batch norm before "+
 			"it exports. The convolution with the weight %q has a bias, and no layer is a batch norm", f.Exporter, f.Tensor)
+	case f.From != "":
+		return fmt.Sprintf("batch norm is folded into the weights: %s has its statistics, and here the convolution with the weight %q has "+
+			"a bias, and no layer normalises", f.From, f.Tensor)
 	case f.Exporter == kerasTorch:
 		return fmt.Sprintf("batch norm is folded into the weights: %s multiplies scale and variance together before it exports. From the "+
 			"tensor %q on, the files hold products, so that no posterior of the parameters exists", f.Exporter, f.Tensor)
@@ -109,6 +114,29 @@ func foldedBefore(m *Model) *Folding {
 		return nil
 	}
 	return &Folding{Exporter: ultralytics, Tensor: tensor, Keep: KeepUltralytics}
+}
+
+// Unnormalised returns the weight of the first convolution, if all of them have a bias and no layer normalises. Either the network is so,
+// or batch norm was folded before the export. It returns nil for other networks.
+func Unnormalised(m *Model) (weight *Tensor) {
+	for i := range m.Graph.Nodes {
+		switch n := &m.Graph.Nodes[i]; n.OpType {
+		case "Conv", "ConvTranspose":
+			if len(n.Inputs) != 3 {
+				return nil
+			}
+			if weight == nil {
+				weight = m.Tensor(n.Inputs[1])
+			}
+		case "Sqrt": // a normalisation that the exporter has written out
+			return nil
+		default:
+			if strings.HasSuffix(n.OpType, "Normalization") {
+				return nil
+			}
+		}
+	}
+	return weight
 }
 
 // The optimisers of ONNX files, which fold batch norm into the convolution before it.

@@ -61,3 +61,35 @@ func axisLen(shape []int64, axis int64) int64 {
 	}
 	return shape[axis]
 }
+
+// EndTokens returns the pad token of networks that take the scores of the last token before it, for each input with tokens. The graph
+// finds the place by ArgMax over the tokens that are not the pad token. Where it looks for a token itself, as for the end of the text, that
+// is no pad token.
+func EndTokens(m *Model) map[string]int64 {
+	parameterized, equal, ends, searches := map[string]string{}, map[string]func(){}, map[string]int64{}, false
+	for _, v := range m.FeedInputs() {
+		parameterized[v.Name] = v.Name
+	}
+	for _, n := range m.Graph.Nodes { // in topological order
+		switch {
+		case n.Domain != "" || len(n.Outputs) == 0 || len(n.Inputs) == 0:
+		case unchanged[n.OpType]:
+			parameterized[n.Outputs[0]] = parameterized[n.Inputs[0]]
+		case n.OpType == "ArgMax":
+			searches = true
+		case n.OpType == "Not" && equal[n.Inputs[0]] != nil:
+			equal[n.Inputs[0]]()
+		case n.OpType == "Equal" && len(n.Inputs) == 2:
+			for i, name := range n.Inputs {
+				input, end := parameterized[name], m.Tensor(n.Inputs[1-i])
+				if input != "" && end != nil && end.ElemType == Int64 && len(end.ints) == 1 {
+					equal[n.Outputs[0]] = func() { ends[input] = end.ints[0] }
+				}
+			}
+		}
+	}
+	if !searches {
+		return nil
+	}
+	return ends
+}

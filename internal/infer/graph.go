@@ -28,6 +28,8 @@ type Graph struct {
 	// names, the batch, and the number of all elements of an example.
 	Input  onnxio.Value
 	Inputs []onnxio.Value // all, in the graph's order
+	// EndTokens are the pad tokens that the graph itself looks for, by input: see [onnxio.EndTokens].
+	EndTokens map[string]int64
 
 	path    string
 	half    string           // a recurrent operator with weights in float16, or ""

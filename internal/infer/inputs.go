@@ -15,7 +15,7 @@ import (
 // readInputs reads the network's inputs. Several inputs form a record: the elements of each input follow those of the
 // one before. See [Graph].Input.
 func (g *Graph) readInputs(m *onnxio.Model) error {
-	g.Inputs, g.rows = g.states.inputs(m.FeedInputs()), m.Rows()
+	g.Inputs, g.rows, g.EndTokens = g.states.inputs(m.FeedInputs()), m.Rows(), onnxio.EndTokens(m)
 	if len(g.Inputs) == 0 {
 		return &onnxio.Error{Path: m.Path, What: "the network takes no input"}
 	}

@@ -1,13 +1,10 @@
 package open
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/programs"
 	"github.com/swagwrap/swagwrap/internal/progress"
-	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -39,13 +35,6 @@ const (
 	sampleWeights = 1 << 15
 	sampleValues  = 1 << 24
 )
-
-// An average is a checkpoint that holds an average of others, or may.
-type average struct {
-	at     int
-	why    string
-	proven bool // by its weights, or by a mark in its content
-}
 
 // checkContents refuses checkpoints that are given twice, that the older posterior has already, or that have changed
 // since it was fitted.
@@ -143,36 +132,43 @@ func (s *FitInputs) match() (set *checkpoints.Set, graph *onnxio.Model, err erro
 // leaveAverages removes the averages among the checkpoints. It reports whether there were some, so the rest must be matched
 // again.
 func (s *FitInputs) leaveAverages(set *checkpoints.Set) (left bool, err error) {
-	first := s.first()
-	if len(s.models)-first < 2 {
+	c := s.candidates()
+	if len(c.paths)-c.first < 2 {
 		return false, nil
 	}
-	found, err := s.findAverages(set, first)
-	if err != nil || len(found) == 0 {
+	values, err := set.Sample(min(sampleWeights, sampleValues/len(s.models)))
+	if err != nil || s.models[0].Path != set.Models[0].Path {
 		return false, err
 	}
-	proven := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return !a.proven })
-	switch {
-	case s.options.Averages == KeepAverages:
-		if len(proven) > 0 {
-			s.warn([]string{fmt.Sprintf("averages of checkpoints are among the checkpoints (%s): %s. The posterior is narrower than its "+
-				"iterates say", setting.Averages.With(string(KeepAverages)), s.named(proven))})
-		}
-		return false, nil
-	case s.options.Averages != DropAverages && len(proven) < len(found):
-		return false, s.askAverages(found)
-	case len(found) == len(s.models)-first:
-		return false, Usagef(setting.Averages.With(string(KeepAverages))+" takes them", "%s: leaves out all checkpoints",
-			setting.Averages.With(string(s.options.Averages)))
-	}
-	for _, a := range found {
-		s.Logf("left out, since it is an average (%s takes it): %s: %s", setting.Averages.With(string(KeepAverages)),
-			s.models[a.at].Path, a.why)
-	}
+	found, err := c.averages(values)
 	for _, a := range slices.Backward(found) {
 		s.leave(a.at)
 	}
-	return true, nil
+	return len(found) > 0, err
+}
+
+// candidates returns the checkpoints as those among which there may be averages.
+func (s *FitInputs) candidates() *candidates {
+	c := &candidates{Opener: s.Opener, how: s.options.Averages, first: s.first(), moments: s.moments}
+	c.keeps = func(found string) {
+		s.warn([]string{fmt.Sprintf("averages of checkpoints are among the checkpoints (%s): %s. The posterior is narrower than its "+
+			"iterates say", setting.Averages.With(string(KeepAverages)), found)})
+	}
+	for _, m := range s.models {
+		c.paths, c.marks = append(c.paths, m.Path), append(c.marks, s.source.counts(m).Average.Mark)
+	}
+	return c
+}
+
+// leaveCopies removes checkpoints with the same weights as others.
+func (s *FitInputs) leaveCopies(of []checkpoints.Pair) bool {
+	copies := s.candidates().copies(slices.DeleteFunc(slices.Clone(of), func(p checkpoints.Pair) bool {
+		return checkpoints.SharedData(s.models[p[0]], s.models[p[1]])
+	}))
+	for _, at := range slices.Backward(copies) {
+		s.leave(at)
+	}
+	return len(copies) > 0
 }
 
 // first returns the place of the first checkpoint that was given, behind θ0 and those of an older posterior.
@@ -192,44 +188,6 @@ func (s *FitInputs) leave(at int) {
 	s.source.Template.Leave(m.Path)
 	m.Close()
 	s.models, s.Checkpoints = slices.Delete(s.models, at, at+1), slices.Delete(s.Checkpoints, at, at+1)
-}
-
-// leaveCopies removes checkpoints with the same weights as others. Of two the one stays whose name says neither average nor copy, or else
-// the first: a moving average begins as a copy of the first checkpoint, and programs save the last and the best one again. A file that
-// is given twice stays, which is an error.
-func (s *FitInputs) leaveCopies(of []checkpoints.Pair) bool {
-	words := s.averageWords()
-	doubt := func(at int) int {
-		switch path := s.models[at].Path; {
-		case words[at] != "":
-			return 2
-		case programs.IsCopy(path):
-			return 1
-		}
-		return 0
-	}
-	var copies []int
-	for _, pair := range of {
-		keep, out := min(pair[0], pair[1]), max(pair[0], pair[1])
-		if doubt(keep) > doubt(out) && keep >= s.first() {
-			keep, out = out, keep
-		}
-		a, b := s.models[keep].Path, s.models[out].Path
-		if out < s.first() || a == b || slices.Contains(copies, out) || checkpoints.SharedData(s.models[keep], s.models[out]) {
-			continue
-		}
-		why := ""
-		if words[out] != "" && words[keep] == "" {
-			why = fmt.Sprintf(", and the word %q in its name says that it is an average", words[out])
-		}
-		s.Logf("left out, since it has the same weights as %s%s: %s", a, why, b)
-		copies = append(copies, out)
-	}
-	slices.Sort(copies)
-	for _, at := range slices.Backward(copies) {
-		s.leave(at)
-	}
-	return len(copies) > 0
 }
 
 // orderKept puts the kept checkpoints in the order that their names tell, and says what decided, or why the order may be wrong. Those
@@ -252,153 +210,6 @@ func (s *FitInputs) orderKept() {
 		at := first + slices.Index(paths, path)
 		s.models[first+i], s.Checkpoints[first+i] = models[at], of[at]
 	}
-}
-
-// named lists the files of averages.
-func (s *FitInputs) named(found []average) string {
-	const most = 3
-	var names []string
-	for _, a := range found {
-		names = append(names, s.models[a.at].Path)
-	}
-	return report.Some(names, most)
-}
-
-// askAverages returns the error for checkpoints of which names or steps say that they are averages, and nothing proves it.
-func (s *FitInputs) askAverages(found []average) error {
-	open := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return a.proven })
-	err := Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as "+
-		"the last checkpoint it would stand for your network\n%s leaves out: %s\n%s takes them: they are weights that SGD moved",
-		setting.Averages.With(string(DropAverages)), s.named(found), setting.Averages.With(string(KeepAverages))),
-		"%s: %s, so it may be an average. Of the %[4]d checkpoints, %[3]d may be averages: %[5]s", s.models[open[0].at].Path, open[0].why,
-		len(open), len(s.models), s.named(open))
-	return &AveragesError{err}
-}
-
-// An AveragesError is the question whether checkpoints are averages. [DropAverages] and [KeepAverages] answer it.
-type AveragesError struct{ Err error }
-
-func (e *AveragesError) Error() string { return e.Err.Error() }
-func (e *AveragesError) Unwrap() error { return e.Err }
-
-// findAverages returns the averages among the checkpoints from first on: those whose weights or content prove it, and those of which
-// only a name says so, or steps that are shorter than those of other files of the same moments.
-func (s *FitInputs) findAverages(set *checkpoints.Set, first int) (found []average, err error) {
-	values, err := set.Sample(min(sampleWeights, sampleValues/len(s.models)))
-	if err != nil {
-		return nil, err
-	}
-	if s.models[0].Path != set.Models[0].Path {
-		return nil, nil
-	}
-	why := make([]average, len(s.models))
-	words, means := s.averageWords(), averages.Find(values)
-	called := slices.ContainsFunc(means, func(m averages.Mean) bool { return words[m.File] != "" })
-	for _, m := range means {
-		if first := len(m.Of) == 0; first && called && words[m.File] == "" {
-			continue // a moving average begins at an iterate, which has a name like the other iterates
-		}
-		why[m.File] = average{m.File, s.meanOf(m), true}
-	}
-	s.marks(why, first)
-	for i, word := range s.asked(words, why, first) {
-		if word != "" && why[i].why == "" {
-			why[i] = average{at: i, why: fmt.Sprintf("its name has the word %q", word)}
-		}
-	}
-	for _, i := range s.smoother(values, first) {
-		const shorter = "it is of the same moment as another file, and its weights move in shorter steps"
-		if why[i].why == "" {
-			why[i] = average{at: i, why: shorter}
-		} else if !why[i].proven {
-			why[i] = average{at: i, why: why[i].why + ", " + shorter, proven: true}
-		}
-	}
-	return slices.DeleteFunc(why[first:], func(a average) bool { return a.why == "" }), nil
-}
-
-// meanOf says of which checkpoints a file is the mean.
-func (s *FitInputs) meanOf(m averages.Mean) string {
-	if len(m.Of) == 0 {
-		return "its weights are the moving average from which others go on"
-	}
-	of, how := slices.Sorted(slices.Values(m.Of)), "a weighted mean"
-	if m.Equal {
-		how = "the mean"
-	}
-	return fmt.Sprintf("its weights are %s of %d other checkpoints, %s to %s", how, len(of), filepath.Base(s.models[of[0]].Path),
-		filepath.Base(s.models[of[len(of)-1]].Path))
-}
-
-// marks adds the checkpoints whose content has a mark of an average. If all have one, they are a set of averages.
-func (s *FitInputs) marks(why []average, first int) {
-	marked := 0
-	for _, m := range s.models[first:] {
-		if s.source.counts(m).Average.Mark != "" {
-			marked++
-		}
-	}
-	if marked == len(s.models)-first {
-		return // notIterates tells
-	}
-	for i, m := range s.models[first:] {
-		if mark := s.source.counts(m).Average.Mark; mark != "" {
-			why[first+i] = average{first + i, mark, true}
-		}
-	}
-}
-
-// averageWords returns the word of each checkpoint's name that says average, or "".
-func (s *FitInputs) averageWords() []string {
-	var paths []string
-	for _, m := range s.models {
-		paths = append(paths, m.Path)
-	}
-	return averages.Names(paths)
-}
-
-// asked returns the words that are asked about. If all names have one, nothing shows which are iterates, and it returns none.
-func (s *FitInputs) asked(words []string, why []average, first int) []string {
-	for i, word := range words[first:] {
-		if word == "" && why[first+i].why == "" {
-			return words
-		}
-	}
-	s.Logf("the names of all checkpoints have a word such as %q. If they are averages, the posterior is too narrow: averages vary less "+
-		"than the weights that SGD moved", cmp.Or(words[first:]...))
-	return nil
-}
-
-// allNumbers matches the numbers of a name.
-var allNumbers = regexp.MustCompile(`\d+`)
-
-// smoother returns the checkpoints that are moving averages of others, if most come in pairs of the same moment: of one stored
-// step, or else with the same numbers in their names.
-func (s *FitInputs) smoother(values [][]float32, first int) []int {
-	moments := map[string][]int{}
-	for i, m := range s.models[first:] {
-		moment := s.moments[m.Path]
-		if moment == "" {
-			moment = strings.Join(allNumbers.FindAllString(filepath.Base(m.Path), -1), " ")
-		}
-		moments[moment] = append(moments[moment], first+i)
-	}
-	var a, b []int
-	for _, pair := range moments {
-		if len(pair) == 2 {
-			x, y := filepath.Base(s.models[pair[0]].Path), filepath.Base(s.models[pair[1]].Path)
-			if cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)) > 0 {
-				pair[0], pair[1] = pair[1], pair[0]
-			}
-			a, b = append(a, pair[0]), append(b, pair[1])
-		}
-	}
-	if 5*2*len(a) < 4*(len(s.models)-first) {
-		return nil
-	}
-	slices.Sort(a)
-	slices.Sort(b)
-	return averages.Smoother(values, a, b)
 }
 
 // notIterates warns of PyTorch checkpoints that are not iterates of one run. They are averages, or their batch norm has
@@ -529,10 +340,15 @@ func networkUnder(path, key string) (string, error) {
 	}
 	defer f.Close()
 	sd, err := f.StateDict(key)
-	if err != nil {
-		return "", BadInput(err)
+	if err == nil {
+		return averageKey(sd.NetworkKeys(), "", key), nil
 	}
-	return averageKey(sd.NetworkKeys(), "", key), nil
+	elsewhere := func(sd *statefile.StateDict) bool { return !strings.HasPrefix(sd.Key, key+"/") }
+	under := slices.DeleteFunc(slices.Clone(f.StateDicts()), elsewhere)
+	if len(under) == 1 {
+		return under[0].Key, nil
+	}
+	return "", BadInput(err)
 }
 
 // stateDicts returns the keys of the networks in a PyTorch file. marked is the key that the file itself calls an average, or "".

@@ -38,6 +38,7 @@ func (a *Opener) openCached(path string, d DataOptions, opts dataset.Options, ne
 	data, err := dataset.Open([]string{path}, opts)
 	if err == nil {
 		infer.Learn(networks, data)
+		checkPadding(a, path, data, networks[0].Graph)
 	}
 	return data, WrongData(err, path)
 }

@@ -250,7 +250,8 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		return card, err
 	}
 	if s.previous == nil {
-		s.readNearby(&card, g, m.Metadata)
+		s.near.WithGraph(m.Metadata)
+		s.readNearby(&card, g)
 	}
 	if card.Targets != nil { // a regression
 		if err := s.options.Card.checkHead(before, g.Layout().Count); err != nil {
@@ -328,32 +329,14 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 	return nil
 }
 
-// readNearby gives the model card what files near the checkpoints, or the exported graph, say: names of classes, and what fills up short
-// texts.
-func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph, metadata map[string]string) {
-	names, from := classesNear(s.near, metadata)
+// readNearby gives the model card what files near the checkpoints, or the exported graph, say: names of classes, and the pad token.
+func (s *FitInputs) readNearby(card *swag.Card, g *infer.Graph) {
+	names, from := classesNear(s.near)
 	if card.ClassNames == nil && card.Targets == nil && names != nil && g.Layout().Count == len(names) {
 		card.ClassNames = names
 		s.Logf("names of classes: %s", from)
 	}
-	token, from, ok := s.near.Pad()
-	if !ok || card.Pad != nil {
-		return
-	}
-	pad := map[string]float64{}
-	for _, f := range g.Fields() {
-		switch role := dataset.Given(f.Name); {
-		case !f.Ints() || len(f.Shape) == 0 || role == "position":
-		case role == "":
-			pad[f.Name] = float64(token)
-		default:
-			pad[f.Name] = 0
-		}
-	}
-	if len(pad) > 0 {
-		card.Pad = pad
-		s.Logf("short lists of tokens are filled up with pad_token_id %d of %s, and masks with 0", token, from)
-	}
+	readPad(s, card, g)
 }
 
 // nearbyPreprocessing gives the model card the preprocessing of pictures that lies near the checkpoints, if nothing else says it.
@@ -364,6 +347,9 @@ func (s *FitInputs) nearbyPreprocessing(card *swag.Card, g *infer.Graph) error {
 	}
 	p := s.near.Preprocess()
 	if p == nil {
+		if u := s.near.Unsaid(); u != nil {
+			s.Logf("preprocessing: %v. %s", u, strings.Join(u.Hints(), ", "))
+		}
 		return nil
 	}
 	if _, err := p.Resolve(g.Input.Shape[1:]); err != nil && !errors.Is(err, preprocess.ErrNoSize) {
@@ -380,13 +366,13 @@ func (s *FitInputs) nearbyPreprocessing(card *swag.Card, g *infer.Graph) error {
 }
 
 // classesNear returns the names of classes that files near checkpoints say, and where.
-func classesNear(near *programs.Run, metadata map[string]string) (names []string, from string) {
+func classesNear(near *programs.Run) (names []string, from string) {
 	if path := near.Find("config.json"); path != "" {
 		if names = listing.ClassNamesOf(path); names != nil {
 			return names, path
 		}
 	}
-	return near.Classes(metadata)
+	return near.Classes()
 }
 
 // findNames gives the model card the names that other files have: of classes in a configuration with the preprocessing, and
@@ -536,6 +522,9 @@ func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 		return nil, nil
 	}
 	path, folding := diagnosis.Folded(s.models)
+	if folding == nil {
+		path, folding = foldedBefore(s)
+	}
 	switch {
 	case folding == nil:
 		return nil, nil
@@ -544,4 +533,33 @@ func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 	}
 	return nil, BadInput(fmt.Errorf("%s: %v", path, folding),
 		append(diagnosis.FoldingHints(folding), setting.Allow.With("folded")+" continues anyway")...)
+}
+
+// foldedBefore finds batch norm that was folded before the export of all checkpoints. Nothing in them shows it, but a PyTorch file near
+// them that still has the statistics does. Where there is none, foldedBefore says what an average of such files would be.
+func foldedBefore(s *FitInputs) (path string, sign *onnxio.Folding) {
+	m := s.models[len(s.models)-1]
+	conv := onnxio.Unnormalised(m)
+	if conv == nil || s.source.Template != nil {
+		return "", nil
+	}
+	for _, dir := range around([]string{m.Path}) {
+		folder, err := programs.ListFlat(dir, nil)
+		if err != nil {
+			continue
+		}
+		for _, path := range folder.States {
+			if f, err := folder.Open(path); err == nil && f.Normalises(conv.Name, conv.Shape) {
+				sign = &onnxio.Folding{From: path, Tensor: conv.Name, Keep: onnxio.KeepTorchScript}
+				break
+			}
+		}
+		folder.Close()
+		if sign != nil {
+			return m.Path, sign
+		}
+	}
+	s.Logf("%s: no layer normalises, and every convolution has a bias. If training had batch norm, the export folded it into the weights, "+
+		"and their average is wrong: export the checkpoints again with batch norm kept: %s", m.Path, onnxio.KeepPyTorch)
+	return "", nil
 }

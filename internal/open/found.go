@@ -48,7 +48,7 @@ type Found struct {
 	Output                             string             // the name of that with the scores
 	Reasons                            []string           // for the user
 	Unclear                            *dataset.Undecided // what the table with test data does not tell, or nil
-	Unreadable                         error              // why the test data, whose labels would tell the task, cannot be read
+	Unreadable                         error              // why the test data cannot be read, or not as training read it
 }
 
 // found sets one of the results.
@@ -105,7 +105,8 @@ func Find(g FindOptions) *Found {
 	}
 	of := &Ordered{Paths: r.paths, Source: SourceOptions{Template: g.Template}, opened: r.opened}
 	near := of.nearby(g.Checkpoints)
-	names, _ := classesNear(near, m.Metadata)
+	near.WithGraph(m.Metadata)
+	names, _ := classesNear(near)
 	if known == 0 && network.Layout().Count == len(names) {
 		known = len(names) // fit reads them
 	}
@@ -113,7 +114,7 @@ func Find(g FindOptions) *Found {
 		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() && !proved(folders, m, network) {
-		f.preprocessing(g, network, near.Preprocess())
+		f.preprocessing(g, network, near)
 	}
 	return f
 }
@@ -298,9 +299,9 @@ func HasCheckpoints(path string) bool {
 	return len(f.States)+len(f.Graphs) > 0 && !pictures
 }
 
-// preprocessing finds the normalisation of pictures in what the network saw in training. near is what fit finds, or nil: it stands if
-// nothing contradicts it.
-func (f *Found) preprocessing(g FindOptions, network *infer.Graph, near *programs.Preprocessing) {
+// preprocessing finds the normalisation of pictures in what the network saw in training. What lies near the checkpoints, which fit finds,
+// stands if nothing contradicts it.
+func (f *Found) preprocessing(g FindOptions, network *infer.Graph, run *programs.Run) {
 	opts := dataset.Options{
 		Shape:      network.Input.Shape[1:],
 		Fields:     network.Fields(),
@@ -311,6 +312,13 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, near *program
 		return // nothing is preprocessed
 	}
 	opts.Arrays = dataset.Auto
+	near := run.Preprocess()
+	if u := run.Unsaid(); u != nil {
+		if d, err := dataset.Open([]string{g.Test}, opts); err == nil && !dataset.AsSeen(d) {
+			f.Unreadable = BadInput(u, u.Hints()...) // how the values were scaled tells nothing of how pictures were cropped
+			return
+		}
+	}
 	d, err := dataset.Open([]string{g.Training}, opts)
 	if err != nil || !dataset.AsSeen(d) {
 		return

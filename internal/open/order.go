@@ -204,6 +204,9 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 		return nil, err
 	}
 	of.near = of.nearby(o.Checkpoints)
+	if p := of.near.Program; p != nil {
+		a.Logf("the files are those of %s", p.Name)
+	}
 	if measured := of.near.Measured(); measured != "" {
 		a.Logf("%s", measured)
 	}

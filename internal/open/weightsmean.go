@@ -1,7 +1,6 @@
 package open
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/averages"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
@@ -54,7 +53,7 @@ func OpenWeightsMean(a *Opener, o FitOptions, of *Ordered) (_ *WeightsMean, err 
 			return nil, err
 		}
 	}
-	if err := w.leaveAverages(o.Averages); err != nil {
+	if err := w.leaveAverages(o.Averages, of.moments); err != nil {
 		return nil, err
 	}
 	if n := len(w.Paths); n < 2 {
@@ -135,46 +134,37 @@ func (w *WeightsMean) same(i int) error {
 }
 
 // leaveAverages removes averages and copies among the checkpoints, as a fit does.
-func (w *WeightsMean) leaveAverages(how Averages) error {
-	for i := len(w.dicts) - 1; i > 0; i-- {
-		k := slices.IndexFunc(w.dicts[:i], func(sd *statefile.StateDict) bool { return sd.SameWeights(w.dicts[i]) })
-		if k >= 0 {
-			w.leave(i, "it has the weights of "+w.Paths[k])
+func (w *WeightsMean) leaveAverages(how Averages, moments map[string]string) error {
+	var twins []checkpoints.Pair
+	for i := range w.dicts {
+		if k := slices.IndexFunc(w.dicts[:i], func(sd *statefile.StateDict) bool { return sd.SameWeights(w.dicts[i]) }); k >= 0 {
+			twins = append(twins, checkpoints.Pair{k, i})
 		}
 	}
-	if how == KeepAverages {
-		return nil
+	for _, at := range slices.Backward(w.candidates(how, moments).copies(twins)) {
+		w.leave(at)
 	}
-	names, why := averages.Names(w.Paths), make([]string, len(w.dicts))
-	for i, sd := range w.dicts {
-		why[i] = sd.Average().Mark
+	c := w.candidates(how, moments)
+	if how != KeepAverages && !slices.Contains(c.marks, "") {
+		w.Warnf("%s: all files are averages (%s). SWA is the average of the weights that SGD moved", w.Paths[0], c.marks[0])
 	}
-	if !slices.Contains(why, "") {
-		w.Warnf("%s: all files are averages (%s). SWA is the average of the weights that SGD moved", w.Paths[0], why[0])
-		return nil
+	found, err := c.averages(w.sample())
+	for _, a := range slices.Backward(found) {
+		w.leave(a.at)
 	}
-	for _, m := range averages.Find(w.sample()) {
-		why[m.File] = cmp.Or(why[m.File], "its weights are a mean of other checkpoints")
-	}
-	for i, name := range names {
-		if name != "" && why[i] == "" && slices.Contains(names, "") {
-			if why[i] = fmt.Sprintf("its name has the word %q", name); how != DropAverages {
-				drop, keep := setting.Averages.With(string(DropAverages)), setting.Averages.With(string(KeepAverages))
-				return Usagef(drop+" leaves it out, and "+keep+
-					" takes it", "%s: %s, so it may be an average", w.Paths[i], why[i])
-			}
-		}
-	}
-	for i, reason := range slices.Backward(why) {
-		if reason != "" {
-			w.leave(i, fmt.Sprintf("it is an average (%s takes it): %s", setting.Averages.With(string(KeepAverages)), reason))
-		}
-	}
-	return nil
+	return err
 }
 
-func (w *WeightsMean) leave(i int, why string) {
-	w.Logf("left out: %s: %s", w.Paths[i], why)
+// candidates returns the checkpoints as those among which there may be averages.
+func (w *WeightsMean) candidates(how Averages, moments map[string]string) *candidates {
+	c := &candidates{Opener: w.Opener, how: how, paths: w.Paths, moments: moments, keeps: func(string) {}}
+	for _, sd := range w.dicts {
+		c.marks = append(c.marks, sd.Average().Mark)
+	}
+	return c
+}
+
+func (w *WeightsMean) leave(i int) {
 	w.files[i].Close()
 	w.Paths, w.files, w.dicts = slices.Delete(w.Paths, i, i+1), slices.Delete(w.files, i, i+1), slices.Delete(w.dicts, i, i+1)
 }
@@ -233,15 +223,12 @@ func (w *WeightsMean) Write(out io.WriterAt, producer string) error {
 	if err := weights.Guarded(write)(); err != nil {
 		return err
 	}
-	if share := math.Sqrt(spread / max(size, math.SmallestNonzeroFloat64)); share > maxSpread {
+	if share := math.Sqrt(spread / max(size, math.SmallestNonzeroFloat64)); share > trajectory.UsefulSpread {
 		w.Warnf("the weights vary by %s of their size: the checkpoints seem to be of different runs, and their average is no trained "+
 			"network", report.Percent(share, 2))
 	}
 	return nil
 }
-
-// maxSpread is the spread of the weights of one run, in the size of the weights, that no run has.
-const maxSpread = 1. / 3
 
 // mean writes the mean of a tensor, and returns the sum of its squares and that of the variance. It fails at a value that no trained
 // network has.

@@ -130,8 +130,8 @@ func (f *Folder) addWhole(whole map[string]bool) {
 // are those of runs.
 var moments = regexp.MustCompile(`(?i)^(.*[^a-z])?((global_?)?(epoch|step|iter(ation)?|update|checkpoints?|ckpt)[-_=+. ]*\d[-_=+.:\d]*)+$`)
 
-// open opens a file of weights once. [Folder.Take] hands it on.
-func (f *Folder) open(path string) (*statefile.File, error) {
+// Open opens a file of weights once. [Folder.Take] hands it on.
+func (f *Folder) Open(path string) (*statefile.File, error) {
 	if _, tried := f.errs[path]; !tried {
 		s, err := statefile.Open(path)
 		if err == nil {

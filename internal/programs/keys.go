@@ -26,6 +26,7 @@ type Key struct {
 	Content Content
 	Why     string
 	Of      string  // the key of the very same weights, or ""
+	marked  bool    // the files themselves say what it holds
 	Moves   float64 // root mean square of a weight's step between two files, or 0 if there is one file
 }
 
@@ -35,7 +36,7 @@ var AverageWords = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
 // Keys returns the networks in each file of a set, if there are several, and tells iterates from averages. The files are in the order of
 // training. iterate is the name of the one key that SGD moved, or "" if nothing tells it.
 //
-// Marks that a program leaves decide first, then the words of the names. Steps between the files must not contradict: an average moves
+// Marks that a program leaves decide first, then the words of the names, if steps between the files do not contradict: an average moves
 // less. Where names say nothing, steps of less than 1/√2 in all files decide.
 func Keys(files []*statefile.File) (keys []Key, iterate string) {
 	if len(files) == 0 || len(files[0].StateDicts()) < 2 {
@@ -62,7 +63,8 @@ func Keys(files []*statefile.File) (keys []Key, iterate string) {
 		}
 		for _, o := range keys {
 			a, b := networks[k.Name][0], networks[o.Name][0]
-			if o.Name != k.Name && o.Of != k.Name && (o.Content != Average || !a.SameNetwork(b) || k.Moves > 0 && o.Moves >= k.Moves) {
+			further := k.Moves > 0 && o.Moves >= k.Moves && !o.marked
+			if o.Name != k.Name && o.Of != k.Name && (o.Content != Average || !a.SameNetwork(b) || further) {
 				return keys, ""
 			}
 		}
@@ -121,21 +123,25 @@ func moves(of []*statefile.StateDict) float64 {
 	return rms(sums, n)
 }
 
-// marked sets what the files themselves say.
+// marked sets what the files themselves say. A moving average begins as the weights of the first files: until it differs, an average has no
+// count, and the weights that SGD moved are equal to it.
 func marked(keys []Key, networks map[string][]*statefile.StateDict) {
 	for i := range keys {
 		of := networks[keys[i].Name]
-		if slices.ContainsFunc(of, func(sd *statefile.StateDict) bool {
-			return (sd.Average().Mark != "") != (of[0].Average().Mark != "") || sd.Average().Iterates != of[0].Average().Iterates
-		}) {
+		last := of[len(of)-1].Average()
+		differs := func(sd *statefile.StateDict) bool {
+			return (sd.Average().Mark != "") != (last.Mark != "") || sd.Average().Iterates != last.Iterates
+		}
+		begins := slices.IndexFunc(of, func(sd *statefile.StateDict) bool { return !differs(sd) })
+		if slices.ContainsFunc(of[begins:], differs) || 2*begins >= len(of) {
 			keys[i].Why = "only some files say that it is an average"
 			continue
 		}
-		switch a := of[0].Average(); {
-		case a.Mark != "":
-			keys[i].Content, keys[i].Why = Average, a.Mark
-		case a.Iterates:
-			keys[i].Content, keys[i].Why = Iterate, "the program exchanged the two"
+		switch {
+		case last.Mark != "":
+			keys[i].Content, keys[i].Why, keys[i].marked = Average, last.Mark, true
+		case last.Iterates:
+			keys[i].Content, keys[i].Why, keys[i].marked = Iterate, "the program exchanged the two", true
 		}
 	}
 }

@@ -7,4 +7,6 @@ var _ = register(Program{
 	Settings: []string{"hparams.yaml"},
 	Classes:  []string{"hyper_parameters/class_names", "hyper_parameters/classes", "class_names", "classes"},
 	Figures:  []Figures{{File: "metrics.csv", Of: []string{"val*"}}},
+	// of EMAWeightAveraging
+	OfAverage: "current_model_state",
 })

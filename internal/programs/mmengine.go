@@ -7,4 +7,6 @@ var _ = register(Program{
 	Keys:    []string{"meta", "message_hub"},
 	Classes: []string{"meta/dataset_meta/classes", "meta/CLASSES"},
 	Figures: []Figures{{File: "*/vis_data/scalars.json", Last: []string{}, Of: []string{"accuracy/*", "*/mAP", "*/mIoU"}}},
+	// of EMAHook
+	OfAverage: "ema_state_dict",
 })

@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -21,15 +22,20 @@ type Program struct {
 	// Keys are at the top of its checkpoints, all of them, and Files are near the checkpoints. One of the two shows the program.
 	Keys  []string
 	Files []string
-	// Preprocess returns the preprocessing that a value near the checkpoints says, as words of --preprocess, or "".
-	Preprocess func(v map[string]any) string
+	// Author is what its own exporter of graphs writes as their author. The metadata of such a graph has values of Preprocess and Classes.
+	Author string
+	// Preprocess returns the preprocessing that values near the checkpoints say, as words of --preprocess, or "". unsaid are the keys
+	// without which it is not known: the program took its own values for them, and pictures prepared in another way give other scores.
+	Preprocess func(v map[string]any) (words string, unsaid []string)
+	// Resolve returns the line of Python that writes the whole preprocessing to preprocess.json, from the file with the values.
+	Resolve func(file string) string
 	// Settings are files with the values of Preprocess and Classes.
 	Settings []string
 	// Classes is the key of the names of classes in Settings and in the checkpoints.
 	Classes []string
 	// Figures says where the program writes what it measured on its own validation data.
 	Figures []Figures
-	// OfAverage is the key in Settings that is true if it measured its average, not the weights that SGD moved, or "".
+	// OfAverage is the key that its checkpoints have if it measured its average, and not the weights that SGD moved, or "".
 	OfAverage string
 }
 
@@ -51,8 +57,9 @@ func register(p Program) *Program {
 type Run struct {
 	Program *Program // or nil
 	last    *statefile.File
-	dirs    []string // the nearest first
-	above   []string // the folder above these, for the files of a program whose checkpoints show it
+	graph   map[string]any // what the metadata of the exported graph say
+	dirs    []string       // the nearest first
+	above   []string       // the folder above these, for the files of a program whose checkpoints show it
 }
 
 // Near returns what lies near checkpoints, up to the folder top. last is the last checkpoint, or nil for a model. graph is the exported
@@ -150,8 +157,11 @@ func (r *Run) settings(f func(v map[string]any, from string) bool) {
 			return
 		}
 	}
-	if r.last != nil {
-		f(r.last.Values, r.last.Path)
+	if r.last != nil && f(r.last.Values, r.last.Path) {
+		return
+	}
+	if author := r.Program.Author; author != "" && author == r.graph["author"] {
+		f(r.graph, ofGraph)
 	}
 }
 
@@ -172,7 +182,7 @@ func (r *Run) Preprocess() *Preprocessing {
 			}
 		}
 	}
-	words, file := r.words()
+	words, file, _ := r.words()
 	s, err := preprocess.Settings{}.With(words)
 	if words == "" || err != nil {
 		return nil
@@ -181,23 +191,70 @@ func (r *Run) Preprocess() *Preprocessing {
 	return &Preprocessing{s, words, file + " of " + r.Program.Name}
 }
 
-// words returns the words of preprocessing that the program's settings say, and the file.
-func (r *Run) words() (words, from string) {
+// words returns the words of preprocessing that the program's settings say, or else what they lack, and the file.
+func (r *Run) words() (words, from string, unsaid []string) {
 	r.settings(func(v map[string]any, file string) bool {
 		if r.Program.Preprocess != nil {
-			words, from = r.Program.Preprocess(v), file
+			words, unsaid = r.Program.Preprocess(v)
+			from = file
 		}
-		return words != ""
+		return words != "" || unsaid != nil
 	})
-	return words, from
+	return words, from, unsaid
 }
 
-// Classes returns the names of classes that the program's settings, the checkpoints or the metadata of the exported graph say, and where.
-func (r *Run) Classes(metadata map[string]string) (names []string, from string) {
-	if text := metadata["names"]; text != "" { // as ultralytics exports it: a dict in Python's words
-		if names = namesOf(pythonDict(text)); names != nil {
-			return names, "names in the metadata of the graph"
+// An UnsaidError is returned for pictures that a program prepared with values of its own, which it wrote nowhere.
+type UnsaidError struct {
+	File    string
+	Keys    []string
+	Program *Program
+}
+
+func (e *UnsaidError) Error() string {
+	return fmt.Sprintf("%s: does not say %s: %s prepared pictures with its own, which are in no file", e.File, strings.Join(e.Keys, ", "),
+		e.Program.Name)
+}
+
+// Hints say how to get them.
+func (e *UnsaidError) Hints() []string {
+	return []string{"in Python: " + e.Program.Resolve(e.File), "then " + setting.Preprocess.With("preprocess.json")}
+}
+
+// Unsaid returns an error if the preprocessing of the run is not known because the program took values of its own. It returns nil if
+// [Run.Preprocess] knows it, and for other programs.
+func (r *Run) Unsaid() *UnsaidError {
+	if words, from, unsaid := r.words(); words == "" && unsaid != nil && r.Preprocess() == nil {
+		return &UnsaidError{from, unsaid, r.Program}
+	}
+	return nil
+}
+
+// ofGraph says where values of the exported graph come from.
+const ofGraph = "the metadata of the graph"
+
+// WithGraph adds what the metadata of the exported graph say.
+func (r *Run) WithGraph(metadata map[string]string) {
+	r.graph = map[string]any{}
+	for key, text := range metadata {
+		var v any = text
+		if d := pythonDict(text); len(d) > 0 { // such as ultralytics' names
+			v = d
+		} else if list := []any(nil); json.Unmarshal([]byte(text), &list) == nil {
+			v = list
 		}
+		r.graph[key] = v
+	}
+	for _, p := range programs {
+		if r.Program == nil && p.Author != "" && p.Author == metadata["author"] {
+			r.Program = p
+		}
+	}
+}
+
+// Classes returns the names of classes that the metadata of the exported graph, the program's settings or the checkpoints say, and where.
+func (r *Run) Classes() (names []string, from string) {
+	if names = namesOf(r.graph["names"]); names != nil {
+		return names, "names in " + ofGraph
 	}
 	r.settings(func(v map[string]any, file string) bool {
 		for _, key := range r.Program.Classes {
@@ -231,15 +288,37 @@ func pythonDict(text string) map[string]any {
 	return out
 }
 
-// Pad returns the pad token of the network, and the file that says it. ok is false if none does.
+// Pad returns the pad token of the network, and the file that says it. ok is false if none does. The configuration of the network counts
+// before that of its tokenizer, which names the token only.
 func (r *Run) Pad() (token int64, from string, ok bool) {
 	for _, dir := range r.dirs {
 		path := filepath.Join(dir, "config.json")
-		if n := numbersOf(valueAt(readJSON(path), "pad_token_id")); len(n) == 1 && n[0] >= 0 && n[0] == float64(int64(n[0])) {
-			return int64(n[0]), path, true
+		if token, ok = tokenOf(valueAt(readJSON(path), "pad_token_id")); ok {
+			return token, path, true
+		}
+	}
+	path := r.Find("tokenizer_config.json")
+	about := readJSON(path)
+	name := about["pad_token"]
+	if v := valueAt(name, "content"); v != nil {
+		name = v
+	}
+	added, _ := about["added_tokens_decoder"].(map[string]any)
+	for number, v := range added {
+		if n, err := strconv.ParseInt(number, 10, 64); err == nil && name != nil && valueAt(v, "content") == name {
+			return n, path, true
 		}
 	}
 	return 0, "", false
+}
+
+// tokenOf returns the number of a token.
+func tokenOf(v any) (n int64, ok bool) {
+	of := numbersOf(v)
+	if len(of) != 1 || of[0] < 0 || of[0] != float64(int64(of[0])) {
+		return 0, false
+	}
+	return int64(of[0]), true
 }
 
 // Measured returns what the program says that it measured, in words, or "".
@@ -259,8 +338,9 @@ func (r *Run) Measured() string {
 		if found := f.in(v); len(found) > 0 {
 			text := fmt.Sprintf("%s says of its own validation data, in the last row of %s: %s", r.Program.Name, path,
 				strings.Join(found, ", "))
-			if from := r.ofAverage(); from != "" {
-				return text + ". " + from + ": these are the figures of its average, not of the weights that SGD moved"
+			if key := r.Program.OfAverage; key != "" && r.last != nil && r.has(key) {
+				return fmt.Sprintf("%s. %s has %s: these are the figures of its average, not of the weights that SGD moved", text,
+					r.last.Path, key)
 			}
 			if words := expected(found); words != "" {
 				text += fmt.Sprintf(". If the test data is the same, %s holds the last checkpoint against it, and says what differs",
@@ -270,17 +350,6 @@ func (r *Run) Measured() string {
 		}
 	}
 	return ""
-}
-
-// ofAverage returns where the program's settings say that it measured its average, or "".
-func (r *Run) ofAverage() (from string) {
-	r.settings(func(v map[string]any, file string) bool {
-		if r.Program.OfAverage != "" && v[r.Program.OfAverage] == true {
-			from = r.Program.OfAverage + " in " + file
-		}
-		return true
-	})
-	return from
 }
 
 // accuracy matches names of the share of right predictions.

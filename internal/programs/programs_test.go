@@ -221,7 +221,7 @@ func TestNear(t *testing.T) {
 			},
 			program:    "timm",
 			preprocess: "input-size=32x48 mean=0.5 std=0.2 crop-pct=1 interpolation=bilinear",
-			measured:   "eval_loss 0.75, eval_top1 71.5. model_ema in ",
+			measured:   "eval_loss 0.75, eval_top1 71.5. ",
 		},
 		"ultralytics": {
 			state: "zip.pt",
@@ -307,7 +307,7 @@ func TestNear(t *testing.T) {
 		if p := r.Preprocess(); p != nil {
 			words = p.Spec
 		}
-		classes, _ := r.Classes(nil)
+		classes, _ := r.Classes()
 		pad, _, _ := r.Pad()
 		if program != c.program || words != c.preprocess || strings.Join(classes, " ") != c.classes || pad != c.pad ||
 			c.measured != "" && !strings.Contains(r.Measured(), ": "+c.measured) || c.measured == "" && r.Measured() != "" {

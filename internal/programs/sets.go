@@ -55,12 +55,15 @@ func (f *Folder) Choose(fits func(*statefile.File) bool) (*Choice, error) {
 	usable := states
 	if fits != nil && len(some(states, strong)) > 1 {
 		usable = slices.DeleteFunc(slices.Clone(states), func(s Set) bool {
-			file, err := f.open(s.Paths[0])
+			file, err := f.Open(s.Paths[0])
 			return err == nil && !fits(file)
 		})
 		if len(some(usable, strong)) == 0 { // a graph that fits none decides nothing, and must not become the checkpoint
 			usable = states
 		}
+	}
+	if iterates := some(usable, func(s Set) bool { return !f.averaged(s) }); len(some(iterates, strong)) > 0 {
+		usable = iterates
 	}
 	for _, candidates := range [][]Set{
 		some(usable, here, strong),
@@ -91,6 +94,12 @@ func (f *Folder) Choose(fits func(*statefile.File) bool) (*Choice, error) {
 	return c, nil
 }
 
+// averaged reports whether the files of a set say that they are averages.
+func (f *Folder) averaged(s Set) bool {
+	file, err := f.Open(s.Paths[len(s.Paths)-1])
+	return err == nil && !slices.ContainsFunc(file.StateDicts(), func(sd *statefile.StateDict) bool { return sd.Average().Mark == "" })
+}
+
 // rivals returns the sets between which nothing decides. A single file beside a set below is a copy by its name or by its weights, or else
 // it is a rival.
 func (f *Folder) rivals(chosen Set, candidates, here []Set) []Set {
@@ -115,12 +124,12 @@ func (f *Folder) rivals(chosen Set, candidates, here []Set) []Set {
 
 // copied reports whether one of the files has the very weights of another one.
 func (f *Folder) copied(path string, of []string) bool {
-	a, err := f.open(path)
+	a, err := f.Open(path)
 	if err != nil {
 		return false
 	}
 	return slices.ContainsFunc(of, func(o string) bool {
-		b, err := f.open(o)
+		b, err := f.Open(o)
 		return err == nil && slices.ContainsFunc(a.StateDicts(), func(x *statefile.StateDict) bool {
 			return slices.ContainsFunc(b.StateDicts(), func(y *statefile.StateDict) bool { return x.SameWeights(y) })
 		})
@@ -181,7 +190,7 @@ func (c *Choice) networks(f *Folder, paths []string, alone bool) (out [][]string
 	var firsts []string
 	for _, name := range names {
 		first := byName[name][0]
-		file, err := f.open(first)
+		file, err := f.Open(first)
 		if statefile.HoldsNothing(err) {
 			c.Empty = append(c.Empty, byName[name]...)
 			continue
@@ -189,7 +198,7 @@ func (c *Choice) networks(f *Folder, paths []string, alone bool) (out [][]string
 		at := -1
 		if err == nil {
 			at = slices.IndexFunc(firsts, func(o string) bool {
-				other, err := f.open(o)
+				other, err := f.Open(o)
 				return err != nil || file.SameNetwork(other)
 			})
 		} else if len(firsts) > 0 {

@@ -2,6 +2,7 @@ package programs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,8 +13,11 @@ var _ = register(Program{
 	Files:     []string{"args.yaml", "summary.csv"},
 	Settings:  []string{"args.yaml"},
 	Figures:   []Figures{{File: "summary.csv", Of: []string{"eval_loss", "eval_top1", "eval_top5"}}},
-	OfAverage: "model_ema",
-	Preprocess: func(v map[string]any) string {
+	OfAverage: "state_dict_ema",
+	Preprocess: func(v map[string]any) (words string, unsaid []string) {
+		if args, ok := v["args"].(map[string]any); ok { // in a checkpoint
+			v = args
+		}
 		// What is not given is the network's own configuration, which is in no file of the run, as the crop of 0.95 of many networks.
 		mean, std, crop := numbersOf(v["mean"]), numbersOf(v["std"]), numbersOf(v["crop_pct"])
 		how, _ := v["interpolation"].(string)
@@ -21,11 +25,31 @@ var _ = register(Program{
 		if given := numbersOf(v["input_size"]); len(given) == 3 { // channels, height, width
 			size = given[1:]
 		}
-		if len(mean) == 0 || len(std) == 0 || len(size) == 0 || len(crop) != 1 || how == "" {
-			return ""
+		for key, given := range map[string]bool{
+			"mean":          len(mean) > 0,
+			"std":           len(std) > 0,
+			"img_size":      len(size) > 0,
+			"crop_pct":      len(crop) == 1,
+			"interpolation": how != "",
+		} {
+			if !given {
+				unsaid = append(unsaid, key)
+			}
+		}
+		if unsaid != nil {
+			slices.Sort(unsaid)
+			return "", unsaid
 		}
 		return fmt.Sprintf("input-size=%s mean=%s std=%s crop-pct=%v interpolation=%s",
-			joined(size, "x"), joined(mean, ","), joined(std, ","), crop[0], how)
+			joined(size, "x"), joined(mean, ","), joined(std, ","), crop[0], how), nil
+	},
+	Resolve: func(file string) string {
+		args := fmt.Sprintf("import torch; a = vars(torch.load(%q, weights_only=False)[\"args\"])", file)
+		if strings.HasSuffix(file, ".yaml") {
+			args = fmt.Sprintf("import yaml; a = yaml.safe_load(open(%q))", file)
+		}
+		return args + `; import json, timm; c = timm.data.resolve_data_config(a, model=timm.create_model(a["model"])); ` +
+			`json.dump(c, open("preprocess.json", "w"))`
 	},
 })
 

@@ -24,9 +24,10 @@ const (
 	// In testdata/runs.py, eight networks of different seeds have 0.68, and eight fine-tunes of one network 0.006. All 40
 	// ensembles of five seeds in fixtures/uci are above the limit too, and none of the 40 runs there.
 	mostSpread = 0.5
+	// UsefulSpread is the spread of the weights, in their size, above which an average may be worse than a checkpoint.
 	// Six runs of docs/results.md have more, 0.34 to 0.45: MNIST with 250 images, and with 1,000 at rate 0.3. SWAG had a higher NLL
 	// than SWA-Temp in all of them, and a higher one than SWA in four. On badly damaged images those at rate 0.3 were the best.
-	usefulSpread = 0.33
+	UsefulSpread = 0.33
 	mostDrift    = 0.6
 	// testdata/runs.py trains networks at constant and at falling rates. At constant rates, steps shrank to 0.28 at most,
 	// and the trend was −0.81 or more. Those of a cosine schedule shrank to 0.02, of a linear one to 0.12, and of an
@@ -108,7 +109,7 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 			"members will predict as the mean does",
 			"train the SWAG epochs at a higher constant learning rate"})
 	}
-	if h.Spread > usefulSpread {
+	if h.Spread > UsefulSpread {
 		found = append(found, Finding{false,
 			fmt.Sprintf("the weights vary by %s of their size", percent(h.Spread)),
 			"members may be too far from the mean to predict well. From a third on, SWAG lost to SWA with a temperature in all our " +

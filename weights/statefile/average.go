@@ -16,10 +16,21 @@ type Average struct {
 
 // Average returns what the file says of the weights as an average.
 func (sd *StateDict) Average() Average {
-	if n := sd.count("n_averaged"); sd.average.Mark == "" && n > 1 {
+	switch n := sd.count("n_averaged"); {
+	case sd.average.Mark != "":
+	case n > 1:
 		return Average{Mark: fmt.Sprintf("n_averaged is %d", n)}
+	case sd.ofEMA():
+		return Average{Mark: "ema-pytorch keeps its average under ema_model"}
 	}
 	return sd.average
+}
+
+// ofEMA reports whether the state_dict is the EMA of ema-pytorch without the weights that SGD moved.
+func (sd *StateDict) ofEMA() bool {
+	of := slices.ContainsFunc(sd.Ignored, func(g Ignored) bool { return g.Name == "initted" })
+	other := func(t *Tensor) bool { return !strings.HasPrefix(t.Name, "ema_model.") }
+	return of && len(sd.Tensors) > 0 && !slices.ContainsFunc(sd.Tensors, other)
 }
 
 // A ScheduleFree is the mode of a schedule-free optimizer when its weights were saved. In training mode they are points between

@@ -143,12 +143,20 @@ func (f *File) openFolder(dir string) error {
 	if err := f.openFile(path, of); err != nil {
 		return err
 	}
+	var average struct {
+		Decay *float64 `json:"decay"`
+		Step  *int64   `json:"optimization_step"`
+	}
+	if err := readBeside(filepath.Join(dir, "config.json"), &average); err == nil && average.Decay != nil && average.Step != nil {
+		for _, sd := range f.dicts {
+			sd.average.Mark = "its config.json is of the EMAModel of diffusers"
+		}
+	}
 	return f.readTrainer(filepath.Join(dir, "trainer_state.json"))
 }
 
-// readTrainer reads epoch and step from the file that Hugging Face's Trainer writes with its checkpoints, if it
-// exists.
-func (f *File) readTrainer(path string) error {
+// readBeside reads a JSON file beside the weights. It leaves v as it is if there is none, and if the file is too large.
+func readBeside(path string, v any) error {
 	m, err := weights.Map(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -157,13 +165,22 @@ func (f *File) readTrainer(path string) error {
 	}
 	defer m.Close()
 	if len(m.Data) > maxIndex {
-		return nil // too large: the checkpoints are then ordered by their names
+		return nil
 	}
+	return json.Unmarshal(m.Data, v)
+}
+
+// readTrainer reads epoch and step from the file that Hugging Face's Trainer writes with its checkpoints, if it exists and is not too
+// large. Otherwise the checkpoints are ordered by their names.
+func (f *File) readTrainer(path string) error {
 	var state struct {
 		Epoch *float64 `json:"epoch"`
 		Step  *int64   `json:"global_step"`
 	}
-	if err := json.Unmarshal(m.Data, &state); err != nil {
+	var unreadable *fs.PathError
+	if err := readBeside(path, &state); errors.As(err, &unreadable) {
+		return err
+	} else if err != nil {
 		return &Error{Path: path, What: "not a trainer's state", Err: err}
 	}
 	if state.Step != nil && *state.Step >= 0 {

@@ -144,3 +144,13 @@ func reversed(tensors []*Tensor) []*Tensor {
 	slices.Reverse(out)
 	return out
 }
+
+// Normalises reports whether the file has batch-norm statistics, and beside them a weight of this name and shape.
+func (f *File) Normalises(weight string, shape []int64) bool {
+	return slices.ContainsFunc(f.dicts, func(sd *StateDict) bool {
+		return slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return strings.HasSuffix(t.Name, "running_var") }) &&
+			slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool {
+				return slices.Equal(t.Shape, shape) && (strings.HasSuffix(t.Name, weight) || strings.HasSuffix(weight, t.Short))
+			})
+	})
+}

@@ -16,7 +16,7 @@ func plainValues(root any) map[string]any {
 func plainParts(v any, left *int, depth int) any {
 	const deepest = 4
 	pairs := entries(v)
-	if n, ok := v.(*node); ok {
+	if n, ok := v.(*node); ok && pairs == nil { // no dict, also not an ordered one
 		if pairs = moduleAttributes(v); pairs == nil {
 			pairs = attributes(n)
 		}
@@ -33,11 +33,11 @@ func plainParts(v any, left *int, depth int) any {
 		if n, number := integer(e.key); number {
 			key, ok = text(fmt.Sprint(n)), true
 		}
-		if *left--; !ok || *left < 0 || len(key) > 1000 {
-			continue
-		}
 		if n, isNode := e.value.(*node); isNode && rebuildName(n) != "" {
 			continue // a tensor
+		}
+		if *left--; !ok || *left < 0 || len(key) > 1000 {
+			continue
 		}
 		if value := plainParts(e.value, left, depth+1); value != nil {
 			out[string(key)] = value
