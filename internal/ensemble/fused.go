@@ -296,6 +296,13 @@ func (j *Fused) metadata() (map[string]string, error) {
 		}
 		out[KeyCalibration] = string(js)
 	}
+	if l := e.Labelled; l != nil && len(j.Members) == e.Members() {
+		js, err := json.Marshal(l.Training())
+		if err != nil {
+			return nil, err
+		}
+		out[keyTraining] = string(js)
+	}
 	return out, nil
 }
 

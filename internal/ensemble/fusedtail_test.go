@@ -75,6 +75,7 @@ func TestFusedAverage(t *testing.T) {
 	vector := func(scale, bias []float64) *task.Calibration {
 		return &task.Calibration{Method: task.ByVector, Scale: scale, Bias: bias}
 	}
+	shared := &task.Shares{Training: []float64{0.5, 0.3, 0.2}, Now: []float64{0.1, 0, 0.9}}
 	stepped := &task.Calibration{Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{-3, -1, 0.25, 2}, Zero: []float64{0, 0.2, 0.3, 0.7}, One: []float64{0.1, 0.3, 0.5, 0.9}}}
 	for _, c := range []struct {
 		name           string
@@ -115,6 +116,10 @@ func TestFusedAverage(t *testing.T) {
 		{"binary, sure, Venn–Abers", 13, 1, 5, "", 60, nil, stepped},
 		{"binary probability, structured", 13, 1, 5, "Sigmoid", 4, nil, &task.Calibration{Method: task.ByStructured, Temperature: 1.5, Uniform: 0.01, Scale: []float64{1.2, 0.9}, Bias: []float64{0.3, 0}}},
 		{"binary probability", 13, 1, 5, "Sigmoid", 4, nil, vector([]float64{0.8, 1.1}, []float64{0.2, 0})},
+		{"shares", 13, 3, 4, "", 3, nil, shared.With(nil)},
+		{"shares, temperature", 7, 3, 4, "", 3, nil, shared.With(temperature(1.5))},
+		{"shares, probabilities, some 0, vector", 13, 3, 4, "Softmax", 300, nil, shared.With(vector([]float64{1.5, 0, -0.5}, []float64{0.3, 0, -1}))},
+		{"shares, binary", 13, 1, 5, "", 4, nil, (&task.Shares{Training: []float64{0.9, 0.1}, Now: []float64{0.4, 0.6}}).With(temperature(1.7))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model, err := onnxio.Parse("net.onnx", shifting(c.opset, c.count, c.activation))
