@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
@@ -39,6 +41,7 @@ type Result struct {
 	producer string
 	answers  *answers // instead of all below, for a guaranteed risk
 	rows     []row
+	few      bool // some differences have no interval, because both rows make too few errors
 	warnings []string
 	// The score that shows the effect of the fit: without it, cross-fitted, and on the fitting rows. The last is
 	// always too optimistic.
@@ -77,8 +80,12 @@ func (k *Result) marked(name string) string {
 // add adds the rows with their names, the warnings about them, and the interval of their difference.
 func (k *Result) add(saved, calibrated string, was, is row) {
 	was.name, is.name = saved, calibrated
-	if was.losses != nil && is.losses != nil && k.study.Method != None {
-		d := chance.PairedBootstrap(is.losses, was.losses, chance.BootstrapOptions{Seed: k.study.Seed})
+	switch {
+	case was.losses == nil || is.losses == nil || k.study.Method == None:
+	case max(k.errors(was), k.errors(is)) < chance.FewErrors:
+		k.few = true
+	default:
+		d := chance.NewDifference(floats.SubTo(make([]float64, len(is.losses)), is.losses, was.losses), 0).Interval
 		if is.difference = &d; d.Low > 0 {
 			k.warn("%s: calibration makes the NLL worse", calibrated)
 		}
@@ -92,6 +99,15 @@ func (k *Result) add(saved, calibrated string, was, is row) {
 		k.warn("%s: some intervals have no end: true values were beyond all that the distributions allow", is.name)
 	}
 	k.rows = append(k.rows, was, is)
+}
+
+// errors returns the number of wrong examples of a row. Tasks that do not count wrong examples have more than enough.
+func (k *Result) errors(r row) int {
+	accuracy, ok := r.values["accuracy"]
+	if !ok || task.LossesOfUnits(k.study.Fit.Task) {
+		return chance.FewErrors
+	}
+	return int(math.Round((1 - accuracy) * float64(len(r.losses))))
 }
 
 // align makes the metrics comparable that depend on the best row.
@@ -251,6 +267,10 @@ func (k *Result) scores() study.Section {
 			s.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of " +
 				"examples that different fits have scaled")
 		}
+	}
+	if k.few {
+		s.Note(fmt.Sprintf("fewer than %d errors as saved and calibrated: the difference has no interval, since it would not hold",
+			chance.FewErrors))
 	}
 	for _, w := range k.warnings {
 		s.Warn("* " + w)
