@@ -509,6 +509,7 @@ func (job *calibrationJob) carry() error {
 	if v := job.found.Validation(job.carrier.Threshold); v != nil {
 		job.carrier.Validation = v
 	}
+	job.carrier.Labelled = job.found.Labelled()
 	r, err := job.found.Expected(job.carrier.Threshold)
 	job.carrier.Expected = r
 	if why := calibration.WhyNotExpected(err); why != "" {

@@ -114,7 +114,7 @@ func (o *mergeOptions) merge(ctx context.Context) error {
 		return err
 	}
 	sum.Realised = guarantee.NewRealised(about.Guarantee, ensemble.MadeWith(parts[0].Parameters), t, schema.Columns, of)
-	err = writeRows(ctx, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
+	each, err := sum.Corrected(about.Shares, t, schema, about.Threshold, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {
 				return err
@@ -123,6 +123,9 @@ func (o *mergeOptions) merge(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
+		return console.BadInput(err)
+	}
+	if err := writeRows(ctx, out, format, schema, sum.Add, each); err != nil {
 		return err
 	}
 	about.Command, about.Format, about.Columns, about.Rows, about.Errors, about.Parameters = os.Args, format, schema.Header(),

@@ -64,6 +64,9 @@ func (a *app) tell(path string, s *summary.Summary) error {
 	if w := s.Misfit(); w != "" {
 		a.Warnf("%s", w)
 	}
+	for _, line := range s.SharesLines() {
+		a.Logf("%s", line)
+	}
 	if e := s.Expected(); e != nil {
 		for _, line := range e.Lines() {
 			a.Logf("%s", line)
@@ -125,6 +128,7 @@ func (job *scoreJob) about() *summary.Sidecar {
 		Drift:       summary.NewDrift(e.Validation),
 		Blocks:      summary.NewBlocks(job.Blocks, job.examples),
 		Expected:    summary.NewExpected(e.Expected),
+		Shares:      job.corrects(),
 		Rows:        job.examples,
 		Parameters:  job.parameters,
 		Rounding:    job.rounding,

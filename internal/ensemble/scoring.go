@@ -54,6 +54,8 @@ type Scoring struct {
 	Adapted bool
 	// Blocks, if not nil, adapt the statistics to each block of the data. Examples that continue each other, and tiles, have none.
 	Blocks *Blocks
+	// EstimateShares says that rows get their probabilities, from which class shares will be estimated.
+	EstimateShares bool
 	// Part is the part of the data to score, in whole batches or blocks. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -359,6 +361,11 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	if s.job.Settled {
 		values["settled"] = true
 	}
+	if c := s.job.Ensemble.Calibration; s.job.EstimateShares {
+		values["shares"] = "estimate"
+	} else if c != nil && c.Shares != nil {
+		values["shares"] = c.Shares
+	}
 	if s.job.Adapted {
 		values["adapted"] = s.job.Ensemble.statisticsSum()
 	}
@@ -378,18 +385,21 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 }
 
 // MadeWith says how predictions with these parameters were made.
-func MadeWith(p records.Parameters) (made guarantee.Made) {
-	sum := sha256.New()
-	for _, key := range []string{"adapted", "blocks"} {
-		var text bytes.Buffer
-		if json.Compact(&text, p[key]) == nil { // a file for people has spaces
-			fmt.Fprintf(sum, "%s %s\n", key, &text)
+func MadeWith(p records.Parameters) guarantee.Made {
+	digest := func(keys ...string) string {
+		if p[keys[0]] == nil {
+			return ""
 		}
+		sum := sha256.New()
+		for _, key := range keys {
+			var text bytes.Buffer
+			if json.Compact(&text, p[key]) == nil { // a file for people has spaces
+				fmt.Fprintf(sum, "%s %s\n", key, &text)
+			}
+		}
+		return hex.EncodeToString(sum.Sum(nil))
 	}
-	if p["adapted"] != nil {
-		made.Statistics = hex.EncodeToString(sum.Sum(nil))
-	}
-	return made
+	return guarantee.Made{Statistics: digest("adapted", "blocks"), Shares: digest("shares")}
 }
 
 // Labels returns the labels of the data. They have no width if there are none.

@@ -534,7 +534,7 @@ func (d *described) scored(s *summary.Sidecar) {
 		d.from("command", "%s", console.Shell(append([]string{"swagwrap"}, s.Command[1:]...)...))
 	}
 	d.from("run by", "ONNX Runtime %s, %s", s.ONNXRuntime, s.Provider)
-	d.calibrated(s.Calibration, s.Threshold)
+	d.calibrated(s.Applied(), s.Threshold)
 }
 
 // predictions describes predictions, and scores them if they have labels.
