@@ -41,7 +41,6 @@ type Result struct {
 	producer string
 	answers  *answers // instead of all below, for a guaranteed risk
 	rows     []row
-	few      bool // some differences have no interval, because both rows make too few errors
 	warnings []string
 	// The score that shows the effect of the fit: without it, cross-fitted, and on the fitting rows. The last is
 	// always too optimistic.
@@ -83,7 +82,7 @@ func (k *Result) add(saved, calibrated string, was, is row) {
 	switch {
 	case was.losses == nil || is.losses == nil || k.study.Method == None:
 	case max(k.errors(was), k.errors(is)) < chance.FewErrors:
-		k.few = true
+		k.warn("%s: fewer than %d errors: the difference in NLL has no interval, since it would not hold", calibrated, chance.FewErrors)
 	default:
 		d := chance.NewDifference(floats.SubTo(make([]float64, len(is.losses)), is.losses, was.losses), 0).Interval
 		if is.difference = &d; d.Low > 0 {
@@ -267,10 +266,6 @@ func (k *Result) scores() study.Section {
 			s.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of " +
 				"examples that different fits have scaled")
 		}
-	}
-	if k.few {
-		s.Note(fmt.Sprintf("fewer than %d errors as saved and calibrated: the difference has no interval, since it would not hold",
-			chance.FewErrors))
 	}
 	for _, w := range k.warnings {
 		s.Warn("* " + w)
