@@ -385,18 +385,21 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 }
 
 // MadeWith says how predictions with these parameters were made.
-func MadeWith(p records.Parameters) (made guarantee.Made) {
-	sum := sha256.New()
-	for _, key := range []string{"adapted", "blocks"} {
-		var text bytes.Buffer
-		if json.Compact(&text, p[key]) == nil { // a file for people has spaces
-			fmt.Fprintf(sum, "%s %s\n", key, &text)
+func MadeWith(p records.Parameters) guarantee.Made {
+	digest := func(keys ...string) string {
+		if p[keys[0]] == nil {
+			return ""
 		}
+		sum := sha256.New()
+		for _, key := range keys {
+			var text bytes.Buffer
+			if json.Compact(&text, p[key]) == nil { // a file for people has spaces
+				fmt.Fprintf(sum, "%s %s\n", key, &text)
+			}
+		}
+		return hex.EncodeToString(sum.Sum(nil))
 	}
-	if p["adapted"] != nil {
-		made.Statistics = hex.EncodeToString(sum.Sum(nil))
-	}
-	return made
+	return guarantee.Made{Statistics: digest("adapted", "blocks"), Shares: digest("shares")}
 }
 
 // Labels returns the labels of the data. They have no width if there are none.

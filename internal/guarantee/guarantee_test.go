@@ -238,7 +238,7 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 	real.Finish(false)
 	out := map[string]float64{"all": real.Coverage.Covered}
 	if real.Size != nil {
-		out["size"] = real.Size.Covered
+		out["size"] = real.Size.Mean
 	}
 	for _, x := range real.Classes {
 		if x.Examples > 0 {

@@ -3,12 +3,12 @@ package guarantee
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -23,7 +23,12 @@ type Share struct {
 
 	sum, squares float64
 	whole        bool // all shares so far are 0 or 1
-	most         float64
+}
+
+// Mean is a mean over examples.
+type Mean struct {
+	Examples int     `json:"examples"`
+	Mean     float64 `json:"mean"`
 }
 
 // Realised is how often the guarantees held for labelled examples.
@@ -32,7 +37,9 @@ type Realised struct {
 	Classes  []Share `json:"classes,omitempty"`
 	Targets  []Share `json:"targets,omitempty"`
 	Groups   []Share `json:"groups,omitempty"`
-	Size     *Share  `json:"size,omitempty"`     // mean size of sets, if that is guaranteed
+	// Size is the mean size of sets, if that is guaranteed. It has no interval: of few examples some lack the rare large sets, and
+	// every usual interval is then too narrow.
+	Size     *Mean   `json:"size,omitempty"`
 	Wrong    *Share  `json:"wrong,omitempty"`    // share of wrong ones of the answers
 	Answered float64 `json:"answered,omitempty"` // share of examples with an answer
 	// Void says that no guarantee holds, and Because why.
@@ -73,8 +80,7 @@ func NewRealised(g *Guarantee, made Made, t task.Task, columns []task.Column, gr
 	if c := g.Coverage; c != nil {
 		r.Coverage = newShare("")
 		if c.Size > 0 {
-			r.Size = newShare("")
-			r.Size.most = float64(task.OnePosition(t).About().Classes)
+			r.Size = &Mean{}
 		}
 		if n := task.Targets(t); n > 1 {
 			r.Targets = shares(n)
@@ -89,7 +95,7 @@ func NewRealised(g *Guarantee, made Made, t task.Task, columns []task.Column, gr
 	return r
 }
 
-func newShare(name string) *Share { return &Share{Name: name, whole: true, most: 1} }
+func newShare(name string) *Share { return &Share{Name: name, whole: true} }
 
 func shares(n int) (list []Share) {
 	for k := range n {
@@ -104,7 +110,8 @@ func (r *Realised) Add(i int, name string, values []float64, label int) {
 		return
 	}
 	if r.Size != nil {
-		r.Size.add(values[r.at[task.SizeColumn]])
+		r.Size.Examples++
+		r.Size.Mean += (values[r.at[task.SizeColumn]] - r.Size.Mean) / float64(r.Size.Examples)
 	}
 	if r.Coverage != nil {
 		r.meet(i, name)
@@ -235,26 +242,17 @@ func (s *Share) add(v float64) {
 // finish computes the share and its interval: that of Clopper and Pearson (1934) for examples that are covered or not, and
 // otherwise that of the mean of their shares.
 func (s *Share) finish() {
-	n := float64(s.Examples)
-	if s.Examples == 0 {
-		return
+	if s.Examples > 0 {
+		i := s.interval(0.05)
+		s.Covered, s.Low, s.High = i.Mean, i.Low, i.High
 	}
-	s.Covered = s.sum / n
-	if !s.whole {
-		half := 0.0
-		if n > 1 {
-			half = 1.96 * math.Sqrt(max(0, s.squares-n*s.Covered*s.Covered)/(n-1)/n)
-		}
-		s.Low, s.High = max(0, s.Covered-half), min(s.most, s.Covered+half)
-		return
+}
+
+func (s *Share) interval(miss float64) chance.Interval {
+	if s.whole {
+		return chance.Exact(s.sum/float64(s.Examples), s.Examples)
 	}
-	s.Low, s.High = 0, 1
-	if s.sum > 0 {
-		s.Low = distuv.Beta{Alpha: s.sum, Beta: n - s.sum + 1}.Quantile(0.025)
-	}
-	if s.sum < n {
-		s.High = distuv.Beta{Alpha: s.sum + 1, Beta: n - s.sum}.Quantile(0.975)
-	}
+	return chance.ExactMean(s.sum, s.squares, s.Examples, miss)
 }
 
 // Finish computes all shares. drifted says that the predictions are unlike those of validation data. It returns nil if there are no
@@ -273,9 +271,6 @@ func (r *Realised) Finish(drifted bool) *Realised {
 	}
 	if r.Coverage != nil {
 		r.Coverage.finish()
-	}
-	if r.Size != nil {
-		r.Size.finish()
 	}
 	for _, list := range [][]Share{r.Classes, r.Targets} {
 		for k := range list {
@@ -301,8 +296,8 @@ func (r *Realised) Lines(names []string) (lines []string) {
 	}
 	c := r.g.Coverage
 	if s := r.Size; s != nil && s.Examples > 0 {
-		lines = append(lines, fmt.Sprintf("sets: %.3g %s [%.3g, %.3g] on average over %d examples, guaranteed at most %g", s.Covered,
-			c.counted(r.t), s.Low, s.High, s.Examples, Rounded(c.Size)))
+		lines = append(lines, fmt.Sprintf("sets: %.3g %s on average over %d examples, guaranteed at most %g", s.Mean, c.counted(r.t), s.Examples,
+			Rounded(c.Size)))
 	}
 	if c != nil && r.Coverage.Examples > 0 {
 		what := "sets contain the true class"
@@ -346,11 +341,11 @@ func (s *Share) surelyBelow(level float64, parts int) bool {
 	if s.Examples == 0 || s.High >= level {
 		return false
 	}
-	chance := 0.025 / float64(parts)
+	miss := 0.05 / float64(parts)
 	if s.whole {
-		return distuv.Binomial{N: float64(s.Examples), P: level}.CDF(s.sum) <= chance
+		return distuv.Binomial{N: float64(s.Examples), P: level}.CDF(s.sum) <= miss/2
 	}
-	return s.Covered+(s.High-s.Covered)*distuv.UnitNormal.Quantile(1-chance)/1.96 < level
+	return s.interval(miss).High < level
 }
 
 // below names the parts whose share is surely below the level, ten at most. own says that the guarantee is of each of them.

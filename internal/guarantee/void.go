@@ -11,6 +11,8 @@ import (
 type Made struct {
 	// Statistics identifies the batch-norm statistics. It is empty for those of the file.
 	Statistics string `json:"statistics,omitempty"`
+	// Shares identifies the class shares that the probabilities were corrected for. It is empty without a correction.
+	Shares string `json:"shares,omitempty"`
 }
 
 // changes names what makes predictions unlike those that chose a guarantee.
@@ -20,6 +22,7 @@ var changes = []struct {
 	by   setting.Setting
 }{
 	{func(m Made) string { return m.Statistics }, "batch-norm statistics", setting.Adapt},
+	{func(m Made) string { return m.Shares }, "class shares", setting.Shares},
 }
 
 // Void returns why the guarantee does not hold for predictions that were made like that. It is nil if nothing is known against it:
