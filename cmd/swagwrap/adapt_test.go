@@ -48,6 +48,13 @@ func TestAdaptChecks(t *testing.T) {
 		"try":     {"try", training, adapt, methods, reading, "--augment", "none", "--task", "classes", "-o", at("r"), checkpoints, filepath.Join(few, "test.npz")},
 	} {
 		printed := run(words...)
+		if name == "try" {
+			notes, err := os.ReadFile(at("r/notes.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			printed += " " + strings.Join(strings.Fields(string(notes)), " ")
+		}
 		for _, want := range []string{"neighbouring examples are more alike than in a shuffle", "of the predictions are class 1", "means at the first layer move by"} {
 			if !strings.Contains(printed, want) {
 				t.Errorf("%s does not say %q: %s", name, want, printed)
