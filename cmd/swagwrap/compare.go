@@ -39,7 +39,8 @@ SWAG, each without and with a temperature, and those that --methods lists.
    swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
 Temperatures are fitted on --val. Without it they are fitted on one half of the test data and applied to the other.
-The first table is a price list. It shows what a temperature, SWA, SWAG and tuned settings change, step by step. NLL is the mean
+The verdict comes first. A terminal shows the methods that it is about, and all of them with -v.
+The table "step by step" is a price list. It shows what a temperature, SWA, SWAG and tuned settings change, step by step. NLL is the mean
 for each example in nats. The interval of a row is for the difference of these networks to SWA-Temp on new examples.
 "other seeds" is the standard error over other draws. "very many members" is the NLL that very many members would have.
 --max-members 300 draws more members until their error is small. "at best T" is the NLL with a temperature that is fitted on one
@@ -229,7 +230,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	cmp.TestPath, cmp.Measured = o.test, in.Measured
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
-		cmp.Folder = filepath.Dir(page)
+		cmp.Folder, cmp.Between = filepath.Dir(page), o.Between
 	}
 	cmp.Tuned, cmp.Settings, cmp.Spell = window+scale+settings.String(), o.Tune, o.spelling.Line
 	if err := o.tellShift(ctx, cmp, run); err != nil {

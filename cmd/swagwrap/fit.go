@@ -360,7 +360,11 @@ func (o *fitOptions) describeFit(card open.CardOptions, out *console.Output) (ne
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
 		o.Warnf("%s", w)
 	}
-	health, err := diagnosis.Trajectory(p, o.Messages())
+	describe := diagnosis.Summary
+	if o.Verbose {
+		describe = diagnosis.Trajectory
+	}
+	health, err := describe(p, o.Messages())
 	if err != nil {
 		return "", console.BadInput(err)
 	}

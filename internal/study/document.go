@@ -27,6 +27,7 @@ type Document struct {
 	Next     []Step        // what to do next, in this order
 	Code     []string      // lines of Python that come after the verdict
 	Sections []Section
+	Short    Section // few rows, for a screen with room for no more
 	// Figures adds the figures to the page. It may be nil.
 	Figures    func(*report.Report)
 	Provenance []report.Fact
@@ -152,7 +153,8 @@ func (d *Document) Page() *report.Report {
 	return page
 }
 
-// WriteText prints a document: warnings, settings, tables, verdict, code.
+// WriteText prints a document: warnings, verdict, settings, tables, code. Of the tables it prints the short one alone if the screen
+// says where the rest is.
 func WriteText(w io.Writer, s report.Screen, warnings []string, d *Document) error {
 	var b bytes.Buffer
 	for _, line := range warnings {
@@ -165,13 +167,18 @@ func WriteText(w io.Writer, s report.Screen, warnings []string, d *Document) err
 			}
 		}
 	}
-	prose(d.Heading)
-	b.WriteByte('\n')
-	for _, t := range d.Tables() {
-		t.WriteText(&b, s) // writing to memory cannot fail
-		b.WriteByte('\n')
-	}
 	prose(d.Verdict...)
+	b.WriteByte('\n')
+	prose(d.Heading)
+	tables := d.Tables()
+	if s.Rest != "" && len(d.Short.Rows) > 0 {
+		tables = []*report.Table{d.Short.Table()}
+		tables[0].Warn(fmt.Sprintf("All methods and figures: %s", s.Rest))
+	}
+	for _, t := range tables {
+		b.WriteByte('\n')
+		t.WriteText(&b, s) // writing to memory cannot fail
+	}
 	if len(d.Code) > 0 {
 		b.WriteByte('\n')
 		for _, line := range d.Code {

@@ -51,6 +51,8 @@ type Comparison struct {
 	Spell study.Spell
 	// Folder is the folder for the files of the commands to run next. "" means the current one.
 	Folder string
+	// Between is the folder in it for the files that the result needs no longer. "" means the same one.
+	Between string
 	task.Grouping
 	// EachRun says that the posteriors are runs of training in which the methods are compared, besides their ensembles.
 	EachRun   bool

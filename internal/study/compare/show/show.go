@@ -29,6 +29,7 @@ func Result(r *compare.Result) *study.Document {
 		Code:      w.code(),
 		Answers:   sentences{w}.answers(),
 		Sections:  rows.sections(),
+		Short:     rows.short(),
 		Figures:   figures{w}.add,
 		Provenance: study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
 			study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test}),
