@@ -50,7 +50,7 @@ func (w Window) Setting() (name setting.Setting, value string) {
 func (w Window) weights() string { return fmt.Sprintf("t^%d", w.Power) }
 
 // The windows that are tried, besides all checkpoints. A power of 4 has half of the weight on the last eighth of the checkpoints. Powers
-// of 2 and 8 are no better: fixtures/windows.
+// of 2 and 8 are no better in testdata/windows.py.
 var (
 	windowLasts = []int{3, 5, 10, 20}
 	windowPower = 4
@@ -129,9 +129,12 @@ func (c *WindowChoice) String() string {
 		strings.Join(tried, ", "), len(c.Tried), report.Thousands(int(c.Images)))
 }
 
-// ChooseWindow compares averages of the posterior's checkpoints, in training order, on the validation data: [Windows]. Each has batch-norm
-// statistics and a temperature of its own. A window is taken only if it is better than all checkpoints by more than chance, with the
-// choice among the windows counted: its interval, which holds for all windows together, excludes 0. So few labels choose nothing.
+// ChooseWindow compares averages of the posterior's checkpoints, in training order, on the validation data: [Sweep.Windows]. Each has
+// batch-norm statistics and a temperature of its own. A window is taken only if it is better than all checkpoints by more than chance,
+// with the choice among the windows counted: its interval, which holds for all windows together, excludes 0. So few labels choose
+// nothing.
+//
+// testdata/windows.py has the rule on small networks. What follows on the same data counts no further cost of the choice.
 func (s *Sweep) ChooseWindow(ctx context.Context, run infer.Run, models []*onnxio.Model) (*WindowChoice, error) {
 	c := &WindowChoice{Checkpoints: len(models), Examples: s.Validation.Len()}
 	on := s.tuning()
