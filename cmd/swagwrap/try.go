@@ -367,8 +367,9 @@ func (t *trial) compare() error {
 	of := append(t.ofComparison(), posterior, t.test)
 	prefers, refit := []string(nil), errors.New("validation data prefer other checkpoints")
 	if !t.Is("last") && !t.Is("mean") {
-		t.Refit = func(flag, value string) error {
+		t.Refit = func(found, flag, value string) error {
 			prefers = []string{"--" + flag, value}
+			t.Logf("%s They are taken (%s)", found, console.Shell(prefers...))
 			return refit
 		}
 	}

@@ -22,9 +22,9 @@ type Env struct {
 	Do func(*study.Document) []string
 	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
 	Shown func(*study.Document)
-	// Refit, if not nil, gets the flag of fit that takes the checkpoints which validation data prefer. Its error ends the command. Chosen
-	// says that they have chosen.
-	Refit  func(flag, value string) error
+	// Refit, if not nil, gets what validation data found about averages of the checkpoints, and the flag of fit that takes the one which
+	// they prefer. Its error ends the command. Chosen says that they have chosen.
+	Refit  func(found, flag, value string) error
 	Chosen bool
 	// Brief leaves out messages except with -v. Progress is shown.
 	Brief bool
