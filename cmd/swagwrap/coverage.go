@@ -30,8 +30,8 @@ func coverage(p *calibration.Guarantee) flags.Table {
 	t := flags.Table{
 		flags.Parsed(flags.Row{
 			Name: "coverage",
-			Usage: "choose thresholds so that sets, or intervals, contain the label of `SHARE` of new examples, such as 90%; or size=2: so " +
-				"that sets have at most 2 classes on average",
+			Usage: "choose thresholds so that sets, or intervals, contain the label of `SHARE` of new examples, such as 90%; or size=2: " +
+				"so that sets have at most 2 classes on average",
 		}, &p.Amount, parseAmount),
 		flags.OneOf(flags.Row{
 			Name:   "set",
@@ -71,7 +71,8 @@ func parseAmount(s string) (calibration.Amount, error) {
 	}
 	size, err := strconv.ParseFloat(number, 64)
 	if err != nil || !(size >= leastSize && size <= mostSize) {
-		return calibration.Amount{}, fmt.Errorf("%q: want size=N with a number of classes from %g to %g, such as size=2", s, leastSize, mostSize)
+		return calibration.Amount{}, fmt.Errorf("%q: want size=N with a number of classes from %g to %g, such as size=2", s,
+			leastSize, mostSize)
 	}
 	return calibration.Amount{Size: size}, nil
 }

@@ -225,8 +225,8 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 		if f.Size > 0 {
 			p, ok := g.sizes.Highest(f.Size, f.Task.About().Classes)
 			if e.add(g.sizes.Len(), 1-p, ok, sets.Above(p), 0); !ok && name == "" {
-				return nil, fmt.Errorf("%d examples cannot show that sets have at most %g classes on average, want at least %d", f.examples, f.Size,
-					c.Least(f.Task))
+				return nil, fmt.Errorf("%d examples cannot show that sets have at most %g classes on average, want at least %d",
+					f.examples, f.Size, c.Least(f.Task))
 			}
 			c.Cells = append(c.Cells, e)
 			continue

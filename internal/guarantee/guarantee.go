@@ -218,7 +218,10 @@ func PossibleSize(t task.Task, method, by string, size float64) error {
 	classes := each.About().Classes
 	switch _, numbers := each.(task.Targeted); {
 	case numbers:
-		return &Impossible{"intervals have no number of classes, and the task is " + t.About().Name, "say a share: " + setting.Coverage.With("90%")}
+		return &Impossible{
+			"intervals have no number of classes, and the task is " + t.About().Name,
+			"say a share: " + setting.Coverage.With("90%"),
+		}
 	case method != "" && method != string(sets.LAC):
 		return &Impossible{"the mean size of sets is guaranteed with lac, and not with " + method, setting.Sets.With(string(sets.LAC))}
 	case by == ByClass:

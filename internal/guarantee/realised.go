@@ -296,8 +296,8 @@ func (r *Realised) Lines(names []string) (lines []string) {
 	}
 	c := r.g.Coverage
 	if s := r.Size; s != nil && s.Examples > 0 {
-		lines = append(lines, fmt.Sprintf("sets: %.3g %s on average over %d examples, guaranteed at most %g", s.Mean, c.counted(r.t), s.Examples,
-			Rounded(c.Size)))
+		lines = append(lines, fmt.Sprintf("sets: %.3g %s on average over %d examples, guaranteed at most %g", s.Mean,
+			c.counted(r.t), s.Examples, Rounded(c.Size)))
 	}
 	if c != nil && r.Coverage.Examples > 0 {
 		what := "sets contain the true class"

@@ -150,8 +150,8 @@ func (k *Result) warnCoverage() {
 	for _, e := range c.Cells {
 		for i, n := range e.Examples {
 			if tied := c.Tied(&e, i); tied > 1 && 100*tied > n && (c.Intervals() || e.Cuts[i] != sets.Everything(sets.APS)) {
-				k.warn("%d of %d examples have equal or nearly equal scores at a threshold, such as those of rounded probabilities. It covers "+
-					"them all, %s of the examples instead of %g %%: %s are larger than they need be. Numbers with more digits have "+
+				k.warn("%d of %d examples have equal or nearly equal scores at a threshold, such as those of rounded probabilities. It "+
+					"covers them all, %s of the examples instead of %g %%: %s are larger than they need be. Numbers with more digits have "+
 					"fewer ties", tied, n, report.Percent(float64(min(n, e.Upper[i]-1))/float64(n), 1), guarantee.Rounded(100*c.Level),
 					map[bool]string{true: "intervals", false: "sets"}[c.Intervals()])
 				break
