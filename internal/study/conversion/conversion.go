@@ -80,7 +80,8 @@ func (s *Study) Run(ctx context.Context, full, low *ensemble.Fused, name string)
 		if err != nil {
 			return nil, err
 		}
-		notes = append(notes, fmt.Sprintf("the largest number in the members is %.3g (%s), and float16 holds 65504", peak.Value, peak.Tensor))
+		notes = append(notes, fmt.Sprintf("the largest number in the members is %.3g (%s), and float16 holds 65504", peak.Value,
+			peak.Tensor))
 	}
 	sides := []*side{{name: "float32"}, {name: name}}
 	for i, of := range []*ensemble.Fused{full, low} {
