@@ -151,7 +151,7 @@ func (o *exportOptions) rows() flags.Table {
 			Not:   "single",
 		}, &o.check.Value),
 		flags.Parsed(flags.Row{
-			Name:   "dtype",
+			Name: "dtype",
 			Usage: "store weights as `TYPE`, f32|bf16|f16, and say what rounding did to the member. One model of an ENSEMBLE computes " +
 				"in f16, too",
 			Preset: "as in the checkpoints",
