@@ -217,6 +217,11 @@ type FitOptions struct {
 	Rank       int  // K, the number of columns of D; 0 means DefaultRank
 	DiagOnly   bool // no deviations: SWAG-Diagonal
 	Deviations Deviations
+	// Power makes the weights of the models rise towards the end of training, as t^Power: the power profile of Karras et al. 2024
+	// (arXiv:2312.02696, equation 123 in its discrete form). Model n has the share 1−(1−1/n)^(Power+1) in the mean of the first n.
+	// Mean, variance and running means of the deviations have these weights. Zero weighs all models alike, as the paper does. It is
+	// at most [MaxPower].
+	Power int
 	// Reference computes the numbers of the authors' code. Moments are float32, with a lower bound on the variance.
 	// The divisor of the low-rank part is K−1, even with fewer columns than K.
 	Reference bool
@@ -315,7 +320,7 @@ func newFitter(in Input, opts FitOptions) (*fitter, error) {
 			return nil, fmt.Errorf("%s: is of another network", p.Path)
 		}
 		f.opts.Rank, f.opts.DiagOnly, f.opts.Deviations = p.Options.Rank, p.Options.Rank == 0, p.Options.Deviations
-		f.seen = p.Options.Models
+		f.opts.Power, f.seen = p.Options.Power, p.Options.Models
 	}
 	f.plan()
 	if err := f.check(); err != nil {
@@ -343,7 +348,7 @@ func (f *fitter) plan() {
 		checkpoints += len(p.Checkpoints)
 	}
 	o := Options{Rank: f.opts.Rank, Deviations: f.opts.Deviations, Models: f.seen + len(f.models),
-		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Roles: f.opts.Roles}
+		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Power: f.opts.Power, Roles: f.opts.Roles}
 	if f.opts.DiagOnly {
 		o.Rank = 0
 		if o.Deviations != Given {
@@ -374,6 +379,10 @@ func (f *fitter) check() error {
 		return errors.New("a given mean needs at least 2 checkpoints, and goes with no other choice than the rank")
 	case f.in.Mean == nil && f.opts.Deviations == Given:
 		return errors.New("deviations from a given mean need the mean")
+	case f.opts.Power < 0 || f.opts.Power > MaxPower:
+		return fmt.Errorf("power %d, want 0 to %d", f.opts.Power, MaxPower)
+	case f.opts.Power > 0 && (f.options.Deviations != Running || f.opts.Reference):
+		return errors.New("weights that rise go with deviations from the running mean")
 	case n == 0 || n == 1 && f.in.Theta0 != nil:
 		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", n)
 	case f.options.Models == 1 && (f.opts.Reference || f.opts.Deviations == Final || f.opts.ReferToCheckpoints):
@@ -499,9 +508,9 @@ func (f *fitter) moments(b *block) error {
 	case f.opts.Reference:
 		reference(b.theta, b.mean, b.variance, made)
 	default:
-		running(b.theta[:first], f.seen, b.mean, b.variance, nil)
+		running(b.theta[:first], f.seen, f.options.Power, b.mean, b.variance, nil)
 		copy(b.before, b.mean)
-		running(b.theta[first:], f.seen+first, b.mean, b.variance, made)
+		running(b.theta[first:], f.seen+first, f.options.Power, b.mean, b.variance, made)
 	}
 	if err := f.sound(b); err != nil {
 		return err
@@ -527,9 +536,12 @@ func (f *fitter) aboutGiven(b *block, deviations [][]float32) error {
 }
 
 // sound fails if a weight is not [weights.Plausible]. The moments show such a weight: mean² + variance is the mean of
-// the squares of n models, and one square is above the limit.
+// the squares of n models, and one square is above the limit. The first model has the least share, (1/n)^(Power+1).
 func (f *fitter) sound(b *block) error {
-	bound := weights.MaxMagnitude * weights.MaxMagnitude / float64(2*f.options.Models) // 2: float32 rounding
+	bound := weights.MaxMagnitude * weights.MaxMagnitude / 2 // 2: float32 rounding
+	for range f.options.Power + 1 {
+		bound /= float64(f.options.Models)
+	}
 	for i, m := range b.mean {
 		if m*m+b.variance[i] < bound {
 			continue
@@ -596,7 +608,7 @@ func (f *fitter) look(b *block) {
 func (f *fitter) mixed(b *block) error {
 	clear(b.mean)
 	clear(b.variance)
-	running(b.theta, 0, b.mean, b.variance, nil) // as in the first pass
+	running(b.theta, 0, 0, b.mean, b.variance, nil) // as in the first pass
 	mixedDeviations(b.theta, f.mixing, b.mean, b.deviations)
 	return nil
 }

@@ -49,7 +49,7 @@ func (p *Posterior) Recent(count int) []weights.Vector {
 }
 
 // readIterate reads the weights of the checkpoint that lies back checkpoints before the last. Without a given mean, it
-// inverts the recurrence of the running mean, mean_n = mean_(n−1) + (θ_n − mean_(n−1))/n, with θ_n = mean_n + D_n.
+// inverts the recurrence of the running mean, mean_n = mean_(n−1) + s·(θ_n − mean_(n−1)), with θ_n = mean_n + D_n: see [Options.Before].
 func (p *Posterior) readIterate(dst []float32, off int64, back int) error {
 	deviations := dense.Rows[float32](back+1, len(dst))
 	if err := p.Deviations(deviations, off); err != nil {
@@ -61,9 +61,9 @@ func (p *Posterior) readIterate(dst []float32, off int64, back int) error {
 		back = 0 // the mean is that of each deviation
 	}
 	for b := range back {
-		n := float64(p.Options.Models - b)
+		before := p.Options.Before(p.Options.Models - b)
 		for i, d := range deviations[back-b] {
-			mean[i] -= float64(d) / (n - 1) // (n·mean − θ)/(n−1) with θ = mean + d
+			mean[i] -= float64(d) / before
 		}
 	}
 	for i, d := range deviations[0] {

@@ -11,10 +11,12 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Kind and version of a posterior file. docs/formats.md says what a version guarantees.
+// Kind and versions of a posterior file. docs/formats.md says what a version guarantees. Only weights that rise need the second: a
+// reader of the first would compute other checkpoints from the deviations.
 const (
 	PosteriorKind    = "swagwrap.posterior"
 	PosteriorVersion = 1
+	risingVersion    = 2
 )
 
 // Names of the sections of a posterior file.
@@ -47,10 +49,11 @@ type Options struct {
 	Columns    int        `json:"columns"` // columns of D: K, or fewer if there were fewer iterates
 	Divisor    int        `json:"divisor"` // Σ_lr = D̂D̂ᵀ/divisor
 	Deviations Deviations `json:"deviations"`
-	Compat     string     `json:"compat"`     // "reference": computed like the authors' code; else empty
-	Theta0     bool       `json:"theta0"`     // θ0 counted as a model
-	Models     int        `json:"models"`     // models in the moments, θ0 included
-	Referenced bool       `json:"referenced"` // D̂ is not in the file but in the checkpoints
+	Compat     string     `json:"compat"`          // "reference": computed like the authors' code; else empty
+	Theta0     bool       `json:"theta0"`          // θ0 counted as a model
+	Models     int        `json:"models"`          // models in the moments, θ0 included
+	Referenced bool       `json:"referenced"`      // D̂ is not in the file but in the checkpoints
+	Power      int        `json:"power,omitempty"` // see [FitOptions.Power]
 	// Roles are the user's rules for the roles of tensors, as NAME=ROLE.
 	Roles []string `json:"roles,omitempty"`
 }
@@ -119,7 +122,7 @@ func opened(st *weights.Safetensors, err error) (*Posterior, error) {
 }
 
 func read(st *weights.Safetensors) (*Posterior, error) {
-	if err := st.CheckKind(PosteriorKind, PosteriorVersion); err != nil {
+	if err := st.CheckKind(PosteriorKind, risingVersion); err != nil {
 		return nil, err
 	}
 	p := &Posterior{Path: st.Path, ID: st.ID(), file: st}
@@ -194,6 +197,8 @@ func (o Options) check(checkpoints int, theta0 bool) error {
 	switch {
 	case o.Models != models || o.Theta0 != theta0 || checkpoints == 0 || checkpoints == 1 && theta0:
 		return fmt.Errorf("%d models of %d checkpoints", o.Models, checkpoints)
+	case o.Power < 0 || o.Power > MaxPower || o.Power > 0 && (o.Deviations != Running || o.Compat != ""):
+		return fmt.Errorf("power %d with deviations %q, compat %q", o.Power, o.Deviations, o.Compat)
 	case models == 1 && (o.Columns != 0 || o.Divisor != 0 || o.Compat != "" || o.Referenced):
 		return errors.New("one checkpoint has no deviations")
 	case o.Columns < 0 || o.Columns > models || o.Columns > 0 && o.Divisor < 1 || o.Columns == 0 && o.Deviations == Final:

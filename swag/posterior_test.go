@@ -125,7 +125,7 @@ func TestParseRefuses(t *testing.T) {
 		want []string
 	}{
 		{"kind", meta("kind", "swagwrap.ensemble"), []string{`kind is "swagwrap.ensemble", want "swagwrap.posterior"`}},
-		{"version", meta("format_version", "2"), []string{"format version 2, want 1", "swagwrap test"}},
+		{"version", meta("format_version", "3"), []string{"format version 3, want 2", "swagwrap test"}},
 		{"no options", meta("options", ""), []string{`metadata "options"`}},
 		{"no layout", meta("layout", "{"), []string{`metadata "layout"`}},
 		{"layout", meta("layout", `[{"name":"a","shape":[-1],"dtype":"F32","role":"parameter"}]`), []string{`"a"`, "negative"}},

@@ -19,6 +19,7 @@ func TestRankIsThatOfAFit(t *testing.T) {
 	for name, opts := range map[string]swag.FitOptions{
 		"running":             {},
 		"running, referenced": {ReferToCheckpoints: true},
+		"rising, referenced":  {Power: 2, ReferToCheckpoints: true},
 		"final":               {Deviations: swag.Final},
 		"final, referenced":   {Deviations: swag.Final, ReferToCheckpoints: true},
 		"reference":           {Reference: true},

@@ -94,6 +94,6 @@ func (p *Posterior) rebuild(dst [][]float32, off int64) error {
 		return nil
 	}
 	p.before.Float64s(r.mean, off)
-	running(r.theta, p.Options.Models-p.Options.Columns, r.mean, r.variance, dst) // the variance is not used
+	running(r.theta, p.Options.Models-p.Options.Columns, p.Options.Power, r.mean, r.variance, dst) // the variance is not used
 	return nil
 }

@@ -57,10 +57,10 @@ func (f *fitter) sampled() Trajectory {
 		case o.Deviations == Given:
 			about(theta, f.centre, mean, variance, t.Deviations)
 		case o.Deviations == Final:
-			running(theta, 0, mean, variance, nil)
+			running(theta, 0, 0, mean, variance, nil)
 			mixedDeviations(theta, f.mixing, mean, t.Deviations)
 		default:
-			running(theta, 0, mean, variance, t.Deviations)
+			running(theta, 0, o.Power, mean, variance, t.Deviations)
 		}
 	}
 	if o.Theta0 {

@@ -66,7 +66,11 @@ func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
 	if in.Mean != nil {
 		values[meanKey] = in.Mean
 	}
-	meta, err := weights.NewMetadata(PosteriorKind, PosteriorVersion, f.opts.Producer, values)
+	version := PosteriorVersion
+	if o.Power > 0 {
+		version = risingVersion
+	}
+	meta, err := weights.NewMetadata(PosteriorKind, version, f.opts.Producer, values)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ var flagValues = map[string]string{
 	"bn-data":             "‖classes/train.npz|pixels/train.npz|table/test.csv|mine/x.npz|mine|missing.npz|classes/p.safetensors|words/text.txt",
 	"bn-samples":          "5|4|50%|all|auto|ordered‖1|0|200%|x|1000",
 	"card":                "‖classes/card.json|words/card.json|mine/x.json|missing.json|classes/names.txt",
+	"calibration":         "‖classes/test.npz|words/text.txt|mine/x.npz|missing.npz",
 	"check":               "‖classes/test.npz|words/text.txt|mine/x.npz|mine",
 	"checkpoint":          "‖classes/1.onnx|table/1.onnx|mine/x.onnx|classes",
 	"checkpoints":         "‖out|classes|mine|missing|mine/x.txt",
@@ -53,14 +54,14 @@ var flagValues = map[string]string{
 	"labels":              "‖none|missing.npy|classes/labels.npy|regression/targets.npy|table/labels.npy|pixels/masks|mine/x.txt|val=classes/labels.npy|mine",
 	"list labels":         "none‖mine/x.txt|val=none",
 	"max-members":         "4|2‖1|0|-5|3",
-	"mean":                "‖classes/2.onnx|classes/p.safetensors|mine/x.onnx|ema=classes/2.onnx",
+	"mean":                "‖t^4|t^0|t^x|classes/2.onnx|classes/p.safetensors|mine/x.onnx|ema=classes/2.onnx",
 	"member":              "0|1‖99|-2|x",
 	"data":                "‖classes/test.npz|table/test.csv|words/text.txt|mine/x.npz|missing.npz",
 	"draws":               "antithetic|independent‖x",
 	"members":             "2|3‖1|0|-1|auto|x",
 	"export members":      "0|0-1|0,2‖9|2-1|1,1|x|-|",
 	"sweep members":       "2|3|auto‖0|x",
-	"coverage":            "90%|0.5|99.9%‖0|1|100%|-1|x|nan",
+	"coverage":            "90%|0.5|99.9%|size=1.5‖0|1|100%|-1|x|nan|size=0|size=x|size=nan",
 	"set":                 "lac|aps|raps‖x",
 	"by":                  "class|folder|(.)‖x|(|folder:0|missing.csv:site",
 	"memory":              "100M|1G|64M‖1|1K|0|x|9999999T",
@@ -83,6 +84,7 @@ var flagValues = map[string]string{
 	"precision":           "f32|auto‖bf16|bf16,measured|f16|x",
 	"preprocess":          "‖none|imagenet|mean=0.5|mean=x|input-size=0|input-size=2|mine/x.txt|std=0|scale=2|bogus=1",
 	"provider":            "cpu‖auto|openvino|webgpu|cuda|x",
+	"quantize":            "int8‖x|int4",
 	"rank":                "0|1|2‖-1|99|x",
 	"sweep rank":          "0|1|0,1‖-1|99|x|0.5",
 	"reference":           "‖mine/x.npz|classes/test.npz|missing.npz|mine",
@@ -93,6 +95,7 @@ var flagValues = map[string]string{
 	"scores":              "‖logits|probabilities|log-probabilities|x",
 	"seed":                "1|2|18446744073709551615‖-1|x",
 	"settings":            "‖classes/settings.json|classes/card.json|mine/x.json|missing.json",
+	"shares":              "estimate‖mine/x.json|classes/names.txt|missing.json|mine/x.csv|classes/rows.npz",
 	"shift":               "‖common|x|gaussian_noise|gaussian_noise severities=9|each=1|drop_tokens severities=1|all examples=1",
 	"state":               "‖none|h0=hn|h0|a=b,c=d|x=logits",
 	"state-dict":          "‖ema|model|x",
@@ -157,7 +160,7 @@ func (s *scene) derived(command, flag string) []string {
 	switch flag {
 	case "bn-data":
 		return s.training
-	case "val", "check":
+	case "val", "check", "calibration":
 		return slices.Concat(s.data, s.data, s.few)
 	case "labels":
 		if command == "compare" || command == "try" {

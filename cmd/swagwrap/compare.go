@@ -39,7 +39,8 @@ SWAG, each without and with a temperature, and those that --methods lists.
    swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
 Temperatures are fitted on --val. Without it they are fitted on one half of the test data and applied to the other.
-The first table is a price list. It shows what a temperature, SWA, SWAG and tuned settings change, step by step. NLL is the mean
+The verdict comes first. A terminal shows the methods that it is about, and all of them with -v.
+The table "step by step" is a price list. It shows what a temperature, SWA, SWAG and tuned settings change, step by step. NLL is the mean
 for each example in nats. The interval of a row is for the difference of these networks to SWA-Temp on new examples.
 "other seeds" is the standard error over other draws. "very many members" is the NLL that very many members would have.
 --max-members 300 draws more members until their error is small. "at best T" is the NLL with a temperature that is fitted on one
@@ -55,6 +56,9 @@ of SWAG's size without its shape.
 
 --val also chooses the scale of SWAG: 0.25, 0.5 (the paper's), 1 or 2, each with its temperature. Few members try them first. A
 scale other than 0.5 gets a row of its own, and a line says what the choice cost. --scale turns it off.
+
+--val also shows whether another average is better than that of all checkpoints: of the last 3, 5, 10 or 20, or one with weights
+that rise towards the end. A line says so if the labels prove it, with the command. try follows it. --methods turns it off.
 
 --tune FILE tries scales, ranks and covariances of SWAG on --val, as sweep does, each with a temperature of its own. It adds a
 row for the best of them, and writes them to FILE for sample. Test data does not choose.
@@ -215,6 +219,10 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if err := o.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
+	window, err := o.chooseWindow(ctx, cmp, in, run.Run)
+	if err != nil {
+		return err
+	}
 	scale, err := o.chooseScale(ctx, in, run.Run)
 	if err != nil {
 		return err
@@ -222,9 +230,9 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	cmp.TestPath, cmp.Measured = o.test, in.Measured
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
-		cmp.Folder = filepath.Dir(page)
+		cmp.Folder, cmp.Between = filepath.Dir(page), o.Between
 	}
-	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
+	cmp.Tuned, cmp.Settings, cmp.Spell = window+scale+settings.String(), o.Tune, o.spelling.Line
 	if err := o.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}

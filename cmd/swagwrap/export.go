@@ -114,6 +114,7 @@ type exportOptions struct {
 	figures    string        // what compare --json printed, or ""
 	web        string        // the folder with a page, or ""
 	reference  string        // users' examples for the model, or ""
+	shares     string        // a file with class shares, or ""
 }
 
 func (o *exportOptions) rows() flags.Table {
@@ -139,6 +140,11 @@ func (o *exportOptions) rows() flags.Table {
 			Default: "f32",
 			Not:     "single",
 		}, &o.storage, parseStorage),
+		sharesRow(flags.Row{
+			Usage: "correct the model's probabilities for the class shares in `FILE`: a table, or the .meta.json of " +
+				"score --shares estimate",
+			Not: "single",
+		}, &o.shares),
 		flags.Bool(flags.Row{
 			Name:  "with-preprocessing",
 			Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model",
@@ -678,7 +684,7 @@ func parseStorage(s string) (as storage, err error) {
 // exportEnsemble writes one model of all members. before, if not nil, is called before it is written.
 func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, before func(*ensemble.Fused) error) error {
 	path := o.of
-	e, err := o.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
+	e, err := o.openEnsemble() // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
 	}
@@ -705,9 +711,9 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 		if len(j.Members) < e.Members() && e.Calibration != nil {
 			o.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
-		if len(j.Members) < e.Members() && !e.Guarantee.Empty() {
-			o.Warnf("%s: what it guarantees is of all %d members, and is not in the model", path, e.Members())
-		}
+	}
+	if why := j.NotGuaranteed(); why != "" {
+		o.Warnf("%s: %s, and is not in the model", path, why)
 	}
 	if err := o.checkConversion(j); err != nil {
 		return err
@@ -782,8 +788,8 @@ func measuredModel(o *exportOptions, j *ensemble.Fused) error {
 	for _, c := range j.Ensemble.Components {
 		ids = append(ids, c.Posterior.ID)
 	}
-	made := madeOf(j.Ensemble)
-	m, err := f.Find(ids, &made, false)
+	made, by := madeOf(j.Ensemble)
+	m, err := f.Find(ids, &made, by, false)
 	if err != nil {
 		return console.BadInput(err, hintFigures)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -35,6 +36,7 @@ type hubFolder struct {
 	// What is exported: the posteriors, and how members are made of them.
 	ids  []string
 	made ensemble.Settings
+	by   *hub.Calibration // of several numbers, or nil
 	// stale says that batch-norm statistics do not belong to the weights.
 	stale bool
 }
@@ -81,7 +83,7 @@ func (h *hubFolder) write(ctx context.Context) error {
 	h.card = hub.Card{Name: filepath.Base(h.Path), Library: "onnx", Producer: console.Producer(), Members: 1}
 	produce, o := h.network, h.options
 	if kind.Detect(o.of) != kind.Posterior {
-		e, err := h.options.OpenEnsemble(o.of)
+		e, err := o.openEnsemble()
 		if err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (h *hubFolder) write(ctx context.Context) error {
 		switch {
 		case o.member.Set && e.Members() > 1:
 			h.made = unmeasured
-		case !o.member.Set && e.Members() == 1 && o.which == (open.Given[string]{}) && !o.pixels && !o.check.Set:
+		case !o.member.Set && e.Members() == 1 && o.which == (open.Given[string]{}) && !o.pixels && !o.check.Set && o.shares == "":
 			h.options.member = open.Given[int]{Set: true}
 		case !o.member.Set:
 			produce = func(ctx context.Context) error { return h.ensemble(ctx, e) }
@@ -111,25 +113,29 @@ func (h *hubFolder) write(ctx context.Context) error {
 	return h.put("README.md", h.card.README())
 }
 
-// madeOf returns the settings that made an ensemble, in the words of compare.
-func madeOf(e *ensemble.Ensemble) ensemble.Settings {
-	made := ensemble.Settings{Draw: e.Sampling, Members: e.Members()}
+// madeOf returns the settings that made an ensemble, and a calibration with several numbers, in the words of compare.
+func madeOf(e *ensemble.Ensemble) (made ensemble.Settings, by *hub.Calibration) {
+	made = ensemble.Settings{Draw: e.Sampling, Members: e.Members()}
 	if e.Sampling.Scale == 0 && e.Sampling.Covariance != ensemble.Iterates && e.Members() == len(e.Components) {
 		made = *ensemble.FromSampling(swag.SampleOptions{Seed: e.Sampling.Seed}, 0)
 	}
 	made.NoiseStd, made.Threshold = nil, e.Threshold
 	if c := e.Calibration; c != nil {
-		made.Temperature = -1 // compare has no method with such a calibration
-		if number, ok := c.Number(); ok {
+		switch number, ok := c.Number(); {
+		case c.Shares != nil:
+			made.Temperature = -1 // compare has no method with other shares
+		case ok:
 			made.Temperature = number
+		default:
+			by = &hub.Calibration{Method: string(c.Method), Norm: c.Norm()}
 		}
 	}
-	return made
+	return made, by
 }
 
 // ofEnsemble notes what an ensemble stores.
 func (h *hubFolder) ofEnsemble(e *ensemble.Ensemble) {
-	h.made = madeOf(e)
+	h.made, h.by = madeOf(e)
 	if c := e.Calibration; c != nil {
 		h.card.Limits = append(h.card.Limits, "calibrated by "+c.String()+", for data like the validation data")
 	}
@@ -168,7 +174,7 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 	if e.Calibration != nil {
 		h.card.Calibration = e.Calibration.String() + ", which is in the model."
 	}
-	if g := e.Guarantee; !g.Empty() && !h.options.which.Set {
+	if g := e.Guarantee; !g.Empty() && !h.options.which.Set && g.Void(guarantee.Made{}) == nil {
 		h.card.Guarantee, h.card.Decides = g.Chosen(), g.Outputs()
 		if known := n.Known(); known != nil {
 			h.card.Guarantee = g.Guarantees(known) + "; " + h.card.Guarantee
@@ -391,7 +397,7 @@ func (h *hubFolder) measured() (err error) {
 	if h.figures == nil {
 		return nil
 	}
-	if h.card.Figures, err = h.figures.Find(h.ids, &h.made, h.stale); err != nil {
+	if h.card.Figures, err = h.figures.Find(h.ids, &h.made, h.by, h.stale); err != nil {
 		return console.BadInput(err, hintFigures)
 	}
 	m := h.card.Figures

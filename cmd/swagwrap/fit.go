@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -48,7 +50,13 @@ If training went on, --extend takes the older posterior and the new checkpoints:
 
    swagwrap fit -o new.safetensors --extend posterior.safetensors checkpoints/epoch-3?.onnx
 
---mean takes an average that training made, over all batches or as an EMA. The checkpoints then show the spread about it.
+If validation data prefer an average of fewer checkpoints, or one in which the last ones weigh more, compare prints the command. It
+takes the older posterior in the place of its checkpoints:
+
+   swagwrap fit --last 5 -o new.safetensors posterior.safetensors
+   swagwrap fit --mean t^4 -o new.safetensors posterior.safetensors
+
+--mean also takes an average that training made, over all batches or as an EMA. The checkpoints then show the spread about it.
 Its batch-norm statistics are not used.
 
    swagwrap fit --task classes -o posterior.safetensors --template model.onnx --mean average.pt checkpoints
@@ -58,6 +66,9 @@ tenth as large, and reads the checkpoints, which must then stay where they are.`
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.files.Checkpoints = args
+			if err := o.refit(); err != nil {
+				return err
+			}
 			return o.fit(ctx)
 		},
 	}
@@ -70,6 +81,19 @@ type fitOptions struct {
 	output flags.OutputOptions
 	files  open.FitOptions
 	how    swag.FitOptions
+}
+
+// refit takes the checkpoints, the settings and the model card of a posterior, if one is given in the place of checkpoints and
+// another average of them is wanted.
+func (o *fitOptions) refit() error {
+	if args := o.files.Checkpoints; len(args) == 1 && (o.Is("last") || o.files.GivenPower) && kind.Detect(args[0]) == kind.Posterior {
+		o.files.Checkpoints, o.files.Extend, o.files.Refit = nil, args[0], true
+		if o.files.Mean != "" {
+			return console.Usagef("give the checkpoints", "--mean %s: its place is in a new posterior", o.files.Mean)
+		}
+		return o.Refuse("refit", "fit a new posterior of the checkpoints to choose anew", "--*: "+args[0]+" has chosen")
+	}
+	return nil
 }
 
 func (o *fitOptions) fit(ctx context.Context) error {
@@ -168,14 +192,14 @@ func (o *fitOptions) rows() flags.Table {
 		flags.Rank(flags.Row{
 			Usage:   "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)",
 			Default: strconv.Itoa(swag.DefaultRank),
-			Not:     "extend",
+			Not:     "extend refit",
 		}, &o.how.Rank),
 		flags.Parsed(flags.Row{
 			Name: "deviations",
 			Usage: "take them from the running mean, as the paper does; from the final mean, the best K of all; or as the " +
 				"authors' code does, in float32: running|final|reference",
 			Default: string(swag.Running),
-			Not:     "extend mean spread",
+			Not:     "extend refit mean spread",
 		}, &o.how.Deviations, func(s string) (swag.Deviations, error) {
 			if o.how.Reference = s == reference; o.how.Reference {
 				return swag.Running, nil
@@ -185,13 +209,13 @@ func (o *fitOptions) rows() flags.Table {
 		flags.Text(flags.Row{
 			Name: "mean",
 			Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE " +
-				"says under which key it is",
+				"says under which key it is. t^4 weighs the checkpoints by the fourth power of time, as post-hoc EMA does",
 			Not: "extend",
 		}, &o.files.Mean),
 		flags.Text(flags.Row{
 			Name:  "theta0",
 			Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does",
-			Not:   "extend mean",
+			Not:   "extend refit mean",
 		}, &o.files.Theta0),
 	}, flags.Template(&o.files.Source), flags.Card(&o.files.Card), flags.Order(&o.files), flags.Table{
 		flags.Text(flags.Row{
@@ -202,7 +226,7 @@ func (o *fitOptions) rows() flags.Table {
 		flags.Bool(flags.Row{
 			Name:  "reference-checkpoints",
 			Usage: "leave the deviations in the checkpoints instead of storing them",
-			Not:   "extend mean spread",
+			Not:   "extend refit mean spread",
 		}, &o.how.ReferToCheckpoints),
 		flags.Repeated(flags.Row{
 			Name: "role",
@@ -210,7 +234,7 @@ func (o *fitOptions) rows() flags.Table {
 				"checkpoint's. * stands for any text. May be given several times",
 			Preset: "chosen automatically; inspect lists the roles",
 			Hint:   "NAME is a tensor's, as inspect lists them; quote a * for the shell",
-			Not:    "extend",
+			Not:    "extend refit",
 		}, func(s string) error {
 			rule, err := checkpoints.ParseRoleRule(s)
 			o.how.Roles, o.files.Roles = append(o.how.Roles, s), append(o.files.Roles, rule)
@@ -237,13 +261,31 @@ func (o *fitOptions) rows() flags.Table {
 	return o.Table
 }
 
+// rises reads --mean t^P.
+func (o *fitOptions) rises() error {
+	text, ok := strings.CutPrefix(o.files.Mean, "t^")
+	if !ok {
+		return nil
+	}
+	power, err := strconv.Atoi(text)
+	if err != nil || power < 0 || power > swag.MaxPower {
+		return console.Usagef("t^4, or the name of a file", "--mean %s: want t^0 to t^%d", o.files.Mean, swag.MaxPower)
+	}
+	o.how.Power, o.files.GivenPower, o.files.Mean = power, true, ""
+	o.files.Spread = "--mean"
+	return nil
+}
+
 // complete completes the options, and refuses those that contradict each other.
 func (o *fitOptions) complete() error {
 	if err := o.refuseGraph(); err != nil {
 		return err
 	}
+	if err := o.rises(); err != nil {
+		return err
+	}
 	o.how.DiagOnly = o.how.Rank == 0
-	o.files.Output, o.files.Spread = o.output.Path, o.First("spread")
+	o.files.Output, o.files.Spread = o.output.Path, cmp.Or(o.First("spread"), o.files.Spread)
 	o.files.Network = open.NetworkOptions{
 		Scores:     o.files.Card.Scores,
 		Output:     o.files.Card.Output,
@@ -254,7 +296,10 @@ func (o *fitOptions) complete() error {
 		return o.Refuse("extend", "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior")
 	case o.how.Reference && o.how.ReferToCheckpoints:
 		return console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
-	case o.Is("mean"):
+	case o.how.Power > 0 && (o.how.Reference || o.how.Deviations == swag.Final):
+		return console.Usagef("leave out one of both", "--mean t^%d goes with deviations from the running mean, not with --deviations %s",
+			o.how.Power, o.Words("deviations")[1])
+	case o.files.Mean != "":
 		return o.Refuse("mean", "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given")
 	}
 	return nil
@@ -315,7 +360,11 @@ func (o *fitOptions) describeFit(card open.CardOptions, out *console.Output) (ne
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
 		o.Warnf("%s", w)
 	}
-	health, err := diagnosis.Trajectory(p, o.Messages())
+	describe := diagnosis.Summary
+	if o.Verbose {
+		describe = diagnosis.Trajectory
+	}
+	health, err := describe(p, o.Messages())
 	if err != nil {
 		return "", console.BadInput(err)
 	}
@@ -359,6 +408,9 @@ func describePosterior(p *swag.Posterior) string {
 		what += " of all deviations from the final mean"
 	case o.Compat != "":
 		what += ", as the authors' code"
+	}
+	if o.Power > 0 {
+		what += fmt.Sprintf(", weights rise as t^%d", o.Power)
 	}
 	if o.Theta0 {
 		what += ", θ0 counted"

@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/keys"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -112,8 +113,8 @@ func (o *mergeOptions) merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sum.Realised = guarantee.NewRealised(about.Guarantee, t, schema.Columns, of)
-	err = writeRows(ctx, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
+	sum.Realised = guarantee.NewRealised(about.Guarantee, ensemble.MadeWith(parts[0].Parameters), t, schema.Columns, of)
+	each, err := sum.Corrected(about.Shares, t, schema, about.Threshold, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {
 				return err
@@ -122,6 +123,9 @@ func (o *mergeOptions) merge(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
+		return console.BadInput(err)
+	}
+	if err := writeRows(ctx, out, format, schema, sum.Add, each); err != nil {
 		return err
 	}
 	about.Command, about.Format, about.Columns, about.Rows, about.Errors, about.Parameters = os.Args, format, schema.Header(),

@@ -27,7 +27,7 @@ var structured = map[string][]string{
 		"RandomResizedCrop(4, ratio=(%[1]s, %[1]s))", "RandomResizedCrop(4, interpolation=%s)", "Resize(%s)", "Resize(%s), RandomCrop(4)", "CenterCrop(%s)", "CenterCrop(%s), RandomCrop(4)", "ColorJitter(%s)", "ColorJitter(hue=%s)", "RandomErasing(p=%s)",
 		"RandomErasing(1, (%[1]s, %[1]s))", "RandomErasing(1, ratio=(%[1]s, %[1]s))", "RandomErasing(1, value=%s)", "Normalize(%s, 1)", "Normalize(0, %s)", "RandomCrop(4, padding=1/%s)"},
 	"bn-samples": {"%s", "%s%%"},
-	"coverage":   {"%s", "%s%%"},
+	"coverage":   {"%s", "%s%%", "size=%s"},
 	"epochs":     {"%s"},
 	"groups":     {"unit=folder:%s", "report=folder:%s"},
 	"members":    {"%s", "0-%s"},
@@ -50,8 +50,8 @@ var structured = map[string][]string{
 }
 
 // wordless are flags for words without numbers.
-var wordless = strings.Fields(`allow arrays at averages bn bn-data card check checkpoint checkpoints class-names columns data deviations draws dtype ensemble expect-only extend features figures file-order hub iterates key label-column labels labels-as by maps mean method methods metrics
-	montage on-error order ort-lib output output-name parity path-column plots posterior precision provider reference report role save save-batch scores set settings state-dict store storage task template test theta0 tune unused val web`)
+var wordless = strings.Fields(`allow arrays at averages bn bn-data calibration card check checkpoint checkpoints class-names columns data deviations draws dtype ensemble expect-only extend features figures file-order hub iterates key label-column labels labels-as by maps mean method methods metrics
+	montage on-error order ort-lib output output-name parity path-column plots posterior precision provider quantize reference report role save save-batch scores set settings shares state-dict store storage task template test theta0 tune unused val web`)
 
 // numbersOf returns the texts of a flag's values, or fails if nothing says which. %s is the number. around has the numbers
 // next to the bounds.

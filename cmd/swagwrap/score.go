@@ -87,6 +87,7 @@ type scoreOptions struct {
 	original  bool
 	groups    string
 	next      int // rows to label next, or 0
+	shares    string
 	want      task.RowOptions
 	skip      bool // examples that cannot be read
 }
@@ -122,6 +123,11 @@ func (o *scoreOptions) rows() flags.Table {
 			},
 		}, &members),
 		threshold(&o.threshold, "the ensemble's, else 0.5"),
+		sharesRow(flags.Row{
+			Usage: "correct probabilities for the class shares of DATA: `SHARES` are those in a file, or estimate, which finds them " +
+				"from the predictions, if they have moved",
+			Not: "outputs estimate tiled",
+		}, &o.shares),
 		onError(&o.skip, "an example that"),
 		flags.Labels(&o.reading.Labels),
 		flags.Allow(&o.pipes, "pipe", "run the shell commands that a listing of your own names in place of tars"),
@@ -193,6 +199,14 @@ func (o *scoreOptions) complete() error {
 	case n > 0 && o.Row("precision").String() == "auto" && o.runtime.Provider.Name != ort.CPU:
 		return console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32",
 			"--precision auto is not for a part: each would choose by its own data")
+	case o.shares == open.EstimatedShares && o.output.Path == "-":
+		return console.Usagef("write to a file: -o predictions.csv", "--shares estimate needs all examples before the first row")
+	case o.shares != "" && o.adapt.Data != "":
+		return console.Usagef("adapt with swagwrap sample, and calibrate that ensemble", "--shares and --adapt: want one of them. "+
+			"The shares of training are those of predictions without --adapt")
+	case o.shares != "" && o.next > 0:
+		return console.Usagef("leave out one of them", "--next-labels compares predictions with those of the validation data, and "+
+			"--shares corrects them")
 	case o.existing.force && o.existing.resume:
 		return console.Usagef("--resume goes on with an unfinished output, --force begins anew",
 			"--force and --resume: want one of them")
@@ -265,6 +279,9 @@ func (o *scoreOptions) scoreAll(ctx context.Context) error {
 	if task.Scoreless(job.Ensemble.Card.Task) {
 		return job.scoreOutputs(ctx)
 	}
+	if err := job.openShares(); err != nil {
+		return err
+	}
 	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
@@ -276,7 +293,7 @@ func (o *scoreOptions) scoreAll(ctx context.Context) error {
 		return err
 	}
 	job.runtime.Measure = job.runtime.Measure || job.estimate
-	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0
+	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0 && job.shares == ""
 	if !job.estimate && job.Part == nil && job.Blocks == nil {
 		job.Ran = &infer.Ran{}
 	}
@@ -474,7 +491,11 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	case job.Settled:
 		job.Logf("stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
 	case rule != nil:
-		job.Logf("stopping rule: not used, because --keep-members needs all members")
+		why := "--keep-members needs all members"
+		if job.shares != "" {
+			why = "it was chosen on probabilities without --shares"
+		}
+		job.Logf("stopping rule: not used, because %s", why)
 	}
 	for _, line := range job.scorer.Tasks() {
 		job.Logf("%s", line)
@@ -487,6 +508,15 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	}
 	job.Debugf("%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(job.scoreOptions.want.Top) // a montage shows more
+	if job.EstimateShares {
+		if err := task.Shared(job.scorer.Task()); err != nil {
+			return console.BadInput(fmt.Errorf("%s: --shares: %w", job.ensemble, err), "leave it out")
+		}
+		for i := range job.schema.Columns {
+			c := &job.schema.Columns[i]
+			c.Hidden = c.Hidden || c.Name == "probs" && !job.scoreOptions.want.Outcomes && job.format != ".npz"
+		}
+	}
 	var named dataset.Dataset
 	if job.Part == nil && job.tiling.Size == 0 {
 		named = job.Data
@@ -503,7 +533,6 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	job.summary.Settled = job.Settled
 	if t := job.scorer.Task(); !job.Ensemble.Guarantee.Empty() {
 		job.Logf("guarantee: %s", job.Ensemble.Guarantee.Guarantees(t))
-		job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, t, job.schema.Columns, job.GroupOf)
 	}
 	if job.shown != nil {
 		var ok bool
@@ -516,8 +545,12 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	for _, r := range job.probe {
 		job.whole = max(job.whole, r.BatchSize)
 	}
-	job.parameters, err = job.scorer.Parameters(console.Producer())
-	return err
+	if job.parameters, err = job.scorer.Parameters(console.Producer()); err != nil {
+		return err
+	}
+	job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, ensemble.MadeWith(job.parameters), job.scorer.Task(),
+		job.schema.Columns, job.GroupOf)
+	return nil
 }
 
 // writeBatch writes the file of --save-batch. It appears together with the result.

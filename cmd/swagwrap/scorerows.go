@@ -237,7 +237,12 @@ func (job *scoreJob) scoreRecords(ctx context.Context, rows *records.File) error
 		return err
 	}
 	defer out.Abort()
-	if err := writeRows(ctx, out, job.format, job.schema, job.note, job.schema.InOrder(rows.Rows(), rows.Each)); err != nil {
+	each, err := job.summary.Corrected(job.corrects(), job.scorer.Task(), job.schema, job.scorer.Threshold(),
+		job.schema.InOrder(rows.Rows(), rows.Each))
+	if err != nil {
+		return console.BadOutput(err)
+	}
+	if err := writeRows(ctx, out, job.format, job.schema, job.note, each); err != nil {
 		return err
 	}
 	beside := job.about()

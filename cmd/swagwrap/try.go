@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/fixtures/mnist"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -49,8 +50,8 @@ recommends. All results are in one folder, with an ONNX model and NEXT.md, which
 --sample runs it on files that the program brings: checkpoints of a small network, and pictures of digits.
 
 try looks for what you do not give. It looks next to the checkpoints for the exported graph, saved training batches and
-preprocessing. It takes classes from the names of folders, and the task from the labels. It prints what it found, and each
-command before it runs.
+preprocessing. It takes classes from the names of folders, and the task from the labels. It prints what it found, and
+with -v each command before it runs.
 
 The folder appears when everything is done. If the model cannot be made, the folder has the results up to there, NEXT.md says
 why, and the exit code is that of the failure. Before the comparison has its figures, a failure leaves no folder.
@@ -109,9 +110,10 @@ type trial struct {
 	checkpoints []string
 	test        string
 	ran         [][]string      // the commands
-	table       bytes.Buffer    // what compare printed
+	notes       []string        // warnings of the commands, each once
 	result      *study.Document // of compare
 	failed      error           // why results are missing, or nil
+	predicts    string          // the call of Python for predictions
 }
 
 func (o *tryOptions) try(ctx context.Context) error {
@@ -153,11 +155,15 @@ func (o *tryOptions) try(ctx context.Context) error {
 		return err
 	}
 	o.Shown = func(r *study.Document) { t.result = r }
-	o.Do = t.score
-	defer func() { o.Shown, o.Do = nil, nil }()
+	o.Do, o.Warned, o.Rest, o.Between = t.score, t.note, t.named("table.txt"), between
+	defer func() { o.Shown, o.Do, o.Warned, o.Rest, o.Between = nil, nil, nil, "", "" }()
+	defer func() { t.tell(math.MaxInt) }() // of a failure, whole
 	t.failed = t.compare()
 	if t.result == nil {
 		return t.failed
+	}
+	if err := t.writeFigures(); err != nil {
+		return err
 	}
 	if err := t.deploy(); t.failed == nil {
 		t.failed = err
@@ -170,7 +176,7 @@ func (o *tryOptions) try(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, step := range []func() error{t.write, t.folder.Commit} {
+	for _, step := range []func() error{t.writeFigures, t.write, t.folder.Commit} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -182,15 +188,49 @@ func (o *tryOptions) try(ctx context.Context) error {
 	case len(t.result.Next) == 0:
 		what = "the report (report.html) and the table, and no model, since nothing is recommended"
 	}
+	t.tell(mostNotes)
 	o.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if t.failed != nil {
 		return t.failed
+	}
+	if made := t.made(t.result); made != "" {
+		o.Logf("score new data: %s", console.Shell(o.Program, "score", "-o", "predictions.csv", made, "NEW-DATA"))
+		o.Logf("in Python:      swagwrap.load(%q).%s", t.named("ensemble.onnx"), t.predicts)
 	}
 	if o.sample {
 		o.Logf("now your own checkpoints: %s", console.Shell(o.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
 }
+
+// note keeps a warning for the end.
+func (t *trial) note(warning string) {
+	if !slices.Contains(t.notes, warning) {
+		t.notes = append(t.notes, warning)
+	}
+}
+
+// mostNotes is the largest number of lines of notes on the screen.
+const mostNotes = 6
+
+// tell prints the warnings, once. At most the first few lines are shown, and notes.txt has all.
+func (t *trial) tell(left int) {
+	t.Warned = nil
+	for i, note := range t.notes {
+		lines := t.Messages().Hang("warning: ", note)
+		if !t.Verbose && i > 0 && (len(lines) > left || len(lines) == left && i+1 < len(t.notes)) {
+			t.Logf("%s more: %s", report.Plural(len(t.notes)-i, "warning"), t.named(notesFile))
+			break
+		}
+		for _, line := range lines {
+			t.Logf("%s", line)
+		}
+		left -= len(lines)
+	}
+	t.notes = nil
+}
+
+const notesFile = "notes.txt"
 
 // testIsLast refuses checkpoints in the place of the test data.
 func testIsLast(args []string) error {
@@ -311,37 +351,65 @@ func (t *trial) compare() error {
 	if err := t.step(append(fit, t.checkpoints...)); err != nil {
 		return err
 	}
-	if err := t.settled(posterior, fit); err != nil {
+	last, err := t.settled(posterior, fit)
+	if err != nil {
 		return err
 	}
-	t.Stdout.Copy(&t.table)
-	defer t.Stdout.Copy(nil)
 	words = []string{"compare", "--report", t.at("report.html")}
 	if found.Training != "" {
 		words = append(words, "--bn-data", found.Training)
 	}
-	return t.step(slices.Concat(words, t.ofComparison(), []string{posterior, t.test}))
+	of := append(t.ofComparison(), posterior, t.test)
+	prefers, refit := []string(nil), errors.New("validation data prefer other checkpoints")
+	if !t.Is("last") && !t.Is("mean") {
+		t.Refit = func(flag, value string) error {
+			prefers = []string{"--" + flag, value}
+			return refit
+		}
+	}
+	err = t.step(slices.Concat(words, of))
+	if t.Refit = nil; !errors.Is(err, refit) {
+		return err
+	}
+	if prefers[0] != lastFlag {
+		prefers = append(last, prefers...)
+	}
+	if err := t.again(posterior, fit, prefers); err != nil {
+		return err
+	}
+	t.Chosen = true
+	defer func() { t.Chosen = false }()
+	return t.step(slices.Concat(words, of))
 }
 
-// settled fits again without the checkpoints on the way to the others, if there are some and the user did not choose.
-func (t *trial) settled(posterior string, fit []string) error {
+// lastFlag is the flag of fit for the last checkpoints.
+const lastFlag = "--last"
+
+// settled fits again without the checkpoints on the way to the others, if there are some and the user did not choose. It returns the
+// flags that leave them out.
+func (t *trial) settled(posterior string, fit []string) (last []string, err error) {
 	p, err := swag.Open(posterior)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h, err := trajectory.Check(p)
 	p.Close()
 	if all := h.Checkpoints; err == nil && h.Last() < all && !t.Is("last") && !t.Is("extend") {
-		last := "--last"
 		t.Logf("the first %d of %d checkpoints are left out, since the weights still go in one direction there (%s %d takes all)",
-			all-h.Last(), all, last, all)
-		if err := os.Remove(posterior); err != nil {
-			return console.BadOutput(err)
-		}
-		t.ran = nil
-		return t.step(slices.Concat(fit, []string{last, strconv.Itoa(h.Last())}, t.checkpoints))
+			all-h.Last(), all, lastFlag, all)
+		last = []string{lastFlag, strconv.Itoa(h.Last())}
+		return last, t.again(posterior, fit, last)
 	}
-	return console.BadInput(err)
+	return nil, console.BadInput(err)
+}
+
+// again fits another posterior in the place of the first one.
+func (t *trial) again(posterior string, fit, flags []string) error {
+	if err := os.Remove(posterior); err != nil {
+		return console.BadOutput(err)
+	}
+	t.ran = nil
+	return t.step(slices.Concat(fit, flags, t.checkpoints))
 }
 
 // ofComparison returns the flags of compare that the user gave. The posterior has what flags of fit say.
@@ -379,6 +447,10 @@ func foundWords(f *open.Found) (words []string) {
 
 // deploy makes what the comparison recommends.
 func (t *trial) deploy() error {
+	if err := os.Mkdir(t.at(between), 0o777); err != nil {
+		return console.BadOutput(err)
+	}
+	defer os.Remove(t.at(between)) // if it is empty
 	for _, next := range t.result.Next {
 		if d, ok := next.(study.Score); ok && d.Data == "" {
 			d.Data = t.test
@@ -392,8 +464,15 @@ func (t *trial) deploy() error {
 				more = append(more, t.Words(r.Name)...)
 			}
 		}
+		if e, ok := next.(study.Export); ok && !e.First {
+			more = append(more, "--figures", t.at(figuresFile))
+		}
 		done := t.ran
 		err := t.step(slices.Concat(words[:1], more, words[1:]))
+		if errors.Is(err, hub.ErrOther) {
+			more, t.ran = more[:len(more)-2], done
+			err = t.step(slices.Concat(words[:1], more, words[1:]))
+		}
 		if errors.As(err, new(*infer.MadeUpError)) {
 			t.Logf("%v: now on the test data", err)
 			t.ran = done
@@ -430,11 +509,14 @@ func (t *trial) now(step study.Step) study.Step {
 // step prints the words of a command, and runs it.
 func (t *trial) step(words []string) error {
 	t.ran = append(t.ran, slices.Clone(words))
-	t.Logf("")
-	t.Logf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, namedAll(words)...)...))
+	if t.Verbose || len(t.ran) == 2 {
+		t.Logf("")
+	}
+	t.Debugf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, namedAll(words)...)...))
 	env := *t.Env
-	if len(t.ran) > 2 { // fit and compare have printed all there is
-		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
+	env.Brief = len(t.ran) > 1 // fit has printed what it found
+	if len(t.ran) > 2 {        // compare has printed all there is
+		env.Stdout = console.NewStdout(io.Discard)
 	}
 	a := newApp(&env, func() {})
 	a.Computes = t.comparison.Runtime
@@ -494,23 +576,51 @@ func (t *trial) aside() error {
 	return console.BadOutput(err)
 }
 
-// write writes the table, the figures as JSON, NEXT.md and commands.sh.
+// between is the folder for the files between the commands.
+const between = "steps"
+
+// figuresFile has the figures as JSON, which export takes.
+const figuresFile = "figures.json"
+
+// writeFigures writes the figures as JSON. After the export, which needs them, the names in them may be others: see aside.
+func (t *trial) writeFigures() error {
+	file.Forget() // that the export read it
+	if err := os.Remove(t.at(figuresFile)); err != nil && !os.IsNotExist(err) {
+		return console.BadOutput(err)
+	}
+	out, err := console.CreateOutput(t.at(figuresFile), false)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	var figures strings.Builder
+	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(out, file.Named(figures.String())); err != nil {
+		return err
+	}
+	return console.Commit(out)
+}
+
+// write writes the table, the notes, NEXT.md and commands.sh.
 func (t *trial) write() error {
 	next, err := t.next()
 	if err != nil {
 		return err
 	}
-	var figures strings.Builder
-	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
-		return err
+	var table strings.Builder
+	study.WriteText(&table, report.Screen{Verbose: true}, t.result.BatchNorm.Warnings(), t.result) // writing to memory cannot fail
+	texts := map[string]string{
+		"table.txt":   table.String(),
+		"NEXT.md":     next,
+		"commands.sh": t.script(),
+	}
+	if t.notes != nil {
+		texts[notesFile] = strings.Join(t.notes, "\n\n") + "\n"
 	}
 	var outs []*console.Output
-	for name, text := range map[string]string{
-		"table.txt":    t.table.String(),
-		"figures.json": file.Named(figures.String()),
-		"NEXT.md":      next,
-		"commands.sh":  t.script(),
-	} {
+	for name, text := range texts {
 		out, err := console.CreateOutput(t.at(name), false)
 		if err != nil {
 			return err
@@ -540,6 +650,9 @@ func (t *trial) script() string {
 		"changes.\nset -e\n%s\n", comment(t.folder.Path), here())
 	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", console.Shell(t.folder.Path+"-again-XXXXXX"))
 	for _, args := range t.ran {
+		if args[0] == "compare" {
+			args = slices.Insert(slices.Clone(args), 1, "--json")
+		}
 		words := []string{console.Shell(t.Self()...)}
 		for _, arg := range namedAll(args) {
 			if name, ok := t.makes(arg); ok {
@@ -548,7 +661,11 @@ func (t *trial) script() string {
 				words = append(words, console.Shell(arg))
 			}
 		}
-		fmt.Fprintln(&b, strings.Join(words, " "))
+		line := strings.Join(words, " ")
+		if args[0] == "compare" {
+			line += fmt.Sprintf(" > \"$new\"/%s\nmkdir \"$new\"/%s", figuresFile, between)
+		}
+		fmt.Fprintln(&b, line)
 	}
 	b.WriteString("echo \"the files are in $new\"\n")
 	return b.String()
@@ -571,32 +688,36 @@ func (t *trial) makes(word string) (name string, ok bool) {
 	return name, ok && !strings.HasPrefix(name, "sample/") // the program itself brings the files in sample/
 }
 
+// made returns the recommended network or ensemble, or "".
+func (t *trial) made(r *study.Document) (path string) {
+	for _, step := range r.Next {
+		switch d := step.(type) {
+		case study.Sample:
+			path = d.Output
+		case study.Calibrate:
+			path = d.Output
+		}
+	}
+	return path
+}
+
 // reading returns the flags that say how to read data.
 func (t *trial) reading() []string {
 	return t.those(t.notFit(flags.Data(new(open.DataOptions), new(open.NetworkOptions))))
 }
 
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be
-// deployed. They run in any folder, at any time, because they write no file.
+// deployed. They run in any folder.
 func (t *trial) score(r *study.Document) []string {
-	steps := r.Next
-	if len(steps) == 0 {
+	made := t.made(r)
+	if made == "" {
 		return nil
-	}
-	made := ""
-	for _, step := range steps {
-		switch d := step.(type) {
-		case study.Sample:
-			made = d.Output
-		case study.Calibrate:
-			made = d.Output
-		}
 	}
 	reading := t.reading()
 	if labels := t.comparison.Data.Labels.Main; labels != "" {
 		reading = append(reading, "--labels", labels)
 	}
-	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "-", made, t.test})
+	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "predictions.csv", made, t.test})
 	return []string{here(), console.Shell(namedAll(line)...)}
 }
 
@@ -611,6 +732,9 @@ func (t *trial) next() (string, error) {
 	if err != nil {
 		return "", console.BadInput(err)
 	}
+	if t.predicts = "predict_proba(x)"; network.Traits().Targets {
+		t.predicts = "predict(x)"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict, "\n"))
 	if t.failed != nil {
@@ -622,8 +746,8 @@ func (t *trial) next() (string, error) {
 		"browser.\n\n")
 	if _, err := os.Stat(t.at("ensemble.safetensors")); err == nil {
 		lines := t.score(t.result)
-		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o "+
-			"predictions.csv` in place of `-o -` writes a file.\n\n", strings.Join(lines, "\n"))
+		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o -` "+
+			"in place of `-o predictions.csv` prints them.\n\n", strings.Join(lines, "\n"))
 	}
 	if m, err := onnxio.Open(t.at("ensemble.onnx")); err == nil {
 		defer m.Close()
@@ -631,6 +755,9 @@ func (t *trial) next() (string, error) {
 		if err != nil {
 			return "", err
 		}
+		fmt.Fprintf(&b, "# Use it from Python\n\n```python\nimport swagwrap\n\nmodel = swagwrap.load(%q)\nmodel.%s  # x: arrays, tables "+
+			"or paths, preprocessed as in training\n```\n\ndocs/python.md says what x may be, and how to install the module.\n\n", model,
+			t.predicts)
 		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and "+
 			"servers.\n\n", python(m, model), takes(network))
 	}

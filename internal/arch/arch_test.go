@@ -31,7 +31,7 @@ type rule struct {
 
 var (
 	none   = []string{}
-	public = []string{"weights", "weights/statefile", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/multilabel", "calibrate/sets"}
+	public = []string{"weights", "weights/statefile", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/multilabel", "calibrate/sets", "calibrate/shares"}
 	// Each package may import those before it.
 	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/target", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/guarantee", "internal/records"})
@@ -63,6 +63,7 @@ var rules = map[string]rule{
 	"calibrate/detect":     {own: []string{"internal/word", "calibrate/chance"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/regression": {own: []string{"internal/word", "calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/expect":     {own: []string{"internal/splitmix"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate/shares":     {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/sets":       {own: none, third: none, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/multilabel": {own: []string{"calibrate", "calibrate/detect"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
@@ -97,7 +98,7 @@ var rules = map[string]rule{
 	"internal/tokenizer/pattern":    {third: none, pure: true},
 	"internal/tokenizer":            {own: []string{"internal/dataset/text", "internal/tokenizer/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/dataset":              {own: []string{"internal/setting", "weights", "internal/names", "internal/word", "internal/target", "internal/dataset/fileorder", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/memory", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
-	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/target", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/multilabel"}, pure: true},
+	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/target", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/multilabel", "calibrate/shares"}, pure: true},
 	"internal/guarantee":            {own: []string{"internal/setting", "internal/target", "internal/task", "calibrate", "calibrate/sets", "onnxio/fused"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"internal/predictions":          {own: []string{"calibrate", "internal/setting", "internal/dataset/table", "internal/target", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
 	"internal/records":              {own: []string{"weights", "internal/file", "internal/step"}, third: none, pure: true},

@@ -34,6 +34,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate/expect"
+	"github.com/swagwrap/swagwrap/calibrate/shares"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -93,6 +94,9 @@ type Ensemble struct {
 	FittedOn *guarantee.Data
 	// Stopping says when an example needs no more members. It is nil without such a rule.
 	Stopping *Stopping
+	// Labelled has calibrated probabilities of labelled examples, which say what shares of the classes the probabilities assume. It is nil
+	// if no command has seen any.
+	Labelled *shares.Labelled
 }
 
 // Component is the part of an ensemble that comes from one posterior.
@@ -241,6 +245,9 @@ func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 			add(sourceSection(i), c.Source)
 		}
 	}
+	if e.Labelled != nil {
+		add(labelledSection, labelledRows(e.Labelled))
+	}
 	sw, err := weights.NewSafetensorsWriter(w, sections, meta)
 	if err != nil {
 		return err
@@ -283,6 +290,9 @@ func Read(st *weights.Safetensors) (*Ensemble, error) {
 	err := e.readMetadata(st)
 	if err == nil {
 		err = e.readStatistics(st)
+	}
+	if err == nil {
+		e.Labelled, err = readLabelled(st)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -129,9 +129,24 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 	return m, nil
 }
 
-// guaranteed returns what the model guarantees. A guarantee is for the average over all members, and is nil for some of them.
+// NotGuaranteed returns why the model has none of the guarantees of the ensemble, or "": they are for the average over all members, as
+// its file has them.
+func (j *Fused) NotGuaranteed() string {
+	why := j.Ensemble.Guarantee.Void(guarantee.Made{})
+	switch {
+	case j.Ensemble.Guarantee.Empty():
+		return ""
+	case len(j.Members) < j.Ensemble.Members():
+		return fmt.Sprintf("what it guarantees is of all %d members", j.Ensemble.Members())
+	case why != nil:
+		return "its guarantee is void for the model: " + strings.Join(why, "; ")
+	}
+	return ""
+}
+
+// guaranteed returns what the model guarantees.
 func (j *Fused) guaranteed() *guarantee.Guarantee {
-	if len(j.Members) < j.Ensemble.Members() {
+	if j.NotGuaranteed() != "" {
 		return nil
 	}
 	return j.Ensemble.Guarantee

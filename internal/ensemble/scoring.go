@@ -1,9 +1,11 @@
 package ensemble
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,6 +54,8 @@ type Scoring struct {
 	Adapted bool
 	// Blocks, if not nil, adapt the statistics to each block of the data. Examples that continue each other, and tiles, have none.
 	Blocks *Blocks
+	// EstimateShares says that rows get their probabilities, from which class shares will be estimated.
+	EstimateShares bool
 	// Part is the part of the data to score, in whole batches or blocks. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -357,6 +361,11 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	if s.job.Settled {
 		values["settled"] = true
 	}
+	if c := s.job.Ensemble.Calibration; s.job.EstimateShares {
+		values["shares"] = "estimate"
+	} else if c != nil && c.Shares != nil {
+		values["shares"] = c.Shares
+	}
 	if s.job.Adapted {
 		values["adapted"] = s.job.Ensemble.statisticsSum()
 	}
@@ -373,6 +382,21 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 		values["threshold"] = s.job.Threshold
 	}
 	return records.NewParameters(values)
+}
+
+// MadeWith says how predictions with these parameters were made.
+func MadeWith(p records.Parameters) (made guarantee.Made) {
+	sum := sha256.New()
+	for _, key := range []string{"adapted", "blocks"} {
+		var text bytes.Buffer
+		if json.Compact(&text, p[key]) == nil { // a file for people has spaces
+			fmt.Fprintf(sum, "%s %s\n", key, &text)
+		}
+	}
+	if p["adapted"] != nil {
+		made.Statistics = hex.EncodeToString(sum.Sum(nil))
+	}
+	return made
 }
 
 // Labels returns the labels of the data. They have no width if there are none.

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -22,6 +23,7 @@ type Share struct {
 
 	sum, squares float64
 	whole        bool // all shares so far are 0 or 1
+	most         float64
 }
 
 // Realised is how often the guarantees held for labelled examples.
@@ -30,12 +32,15 @@ type Realised struct {
 	Classes  []Share `json:"classes,omitempty"`
 	Targets  []Share `json:"targets,omitempty"`
 	Groups   []Share `json:"groups,omitempty"`
+	Size     *Share  `json:"size,omitempty"`     // mean size of sets, if that is guaranteed
 	Wrong    *Share  `json:"wrong,omitempty"`    // share of wrong ones of the answers
 	Answered float64 `json:"answered,omitempty"` // share of examples with an answer
-	// Void says that the predictions are unlike those of validation data, so that no guarantee holds.
-	Void bool `json:"void,omitempty"`
+	// Void says that no guarantee holds, and Because why.
+	Void    bool     `json:"void,omitempty"`
+	Because []string `json:"void_because,omitempty"`
 
 	g       *Guarantee
+	made    Made
 	t       task.Task
 	groupOf func(i int, name string) string
 	groups  map[string]*Share
@@ -46,12 +51,20 @@ type Realised struct {
 	given   int            // answers
 }
 
-// NewRealised counts rows with these columns. It returns nil if nothing is guaranteed of them.
-func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
+// NewRealised counts rows with these columns, which were made like that. It returns nil if nothing is guaranteed of them.
+func NewRealised(g *Guarantee, made Made, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
 	if g.Empty() {
 		return nil
 	}
-	r := &Realised{g: g, t: t, groupOf: groupOf, groups: make(map[string]*Share), at: make(map[string]int), classes: t.About().Classes}
+	r := &Realised{
+		g:       g,
+		made:    made,
+		t:       t,
+		groupOf: groupOf,
+		groups:  make(map[string]*Share),
+		at:      make(map[string]int),
+		classes: t.About().Classes,
+	}
 	at := 0
 	for _, c := range columns {
 		r.at[c.Name] = at
@@ -59,6 +72,10 @@ func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(
 	}
 	if c := g.Coverage; c != nil {
 		r.Coverage = newShare("")
+		if c.Size > 0 {
+			r.Size = newShare("")
+			r.Size.most = float64(task.OnePosition(t).About().Classes)
+		}
 		if n := task.Targets(t); n > 1 {
 			r.Targets = shares(n)
 		}
@@ -72,7 +89,7 @@ func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(
 	return r
 }
 
-func newShare(name string) *Share { return &Share{Name: name, whole: true} }
+func newShare(name string) *Share { return &Share{Name: name, whole: true, most: 1} }
 
 func shares(n int) (list []Share) {
 	for k := range n {
@@ -85,6 +102,9 @@ func shares(n int) (list []Share) {
 func (r *Realised) Add(i int, name string, values []float64, label int) {
 	if r == nil {
 		return
+	}
+	if r.Size != nil {
+		r.Size.add(values[r.at[task.SizeColumn]])
 	}
 	if r.Coverage != nil {
 		r.meet(i, name)
@@ -225,7 +245,7 @@ func (s *Share) finish() {
 		if n > 1 {
 			half = 1.96 * math.Sqrt(max(0, s.squares-n*s.Covered*s.Covered)/(n-1)/n)
 		}
-		s.Low, s.High = max(0, s.Covered-half), min(1, s.Covered+half)
+		s.Low, s.High = max(0, s.Covered-half), min(s.most, s.Covered+half)
 		return
 	}
 	s.Low, s.High = 0, 1
@@ -237,15 +257,25 @@ func (s *Share) finish() {
 	}
 }
 
-// Finish computes all shares. void says that the predictions are unlike those of validation data. It returns nil without
-// labelled examples, and for nil.
-func (r *Realised) Finish(void bool) *Realised {
-	if r == nil || (r.Coverage == nil || r.Coverage.Examples == 0) && r.all == 0 && !void {
+// Finish computes all shares. drifted says that the predictions are unlike those of validation data. It returns nil if there are no
+// labelled examples and the guarantee is not void, and for nil.
+func (r *Realised) Finish(drifted bool) *Realised {
+	if r == nil {
 		return nil
 	}
-	r.Void = void
+	r.Because = r.g.Void(r.made)
+	if drifted {
+		r.Because = append(r.Because, "it holds only for examples like those that chose it")
+	}
+	r.Void = r.Because != nil
+	if (r.Coverage == nil || r.Coverage.Examples == 0) && (r.Size == nil || r.Size.Examples == 0) && r.all == 0 && !r.Void {
+		return nil
+	}
 	if r.Coverage != nil {
 		r.Coverage.finish()
+	}
+	if r.Size != nil {
+		r.Size.finish()
 	}
 	for _, list := range [][]Share{r.Classes, r.Targets} {
 		for k := range list {
@@ -269,7 +299,12 @@ func (r *Realised) Lines(names []string) (lines []string) {
 	if r == nil {
 		return nil
 	}
-	if c := r.g.Coverage; c != nil && r.Coverage.Examples > 0 {
+	c := r.g.Coverage
+	if s := r.Size; s != nil && s.Examples > 0 {
+		lines = append(lines, fmt.Sprintf("sets: %.3g %s [%.3g, %.3g] on average over %d examples, guaranteed at most %g", s.Covered,
+			c.counted(r.t), s.Low, s.High, s.Examples, Rounded(c.Size)))
+	}
+	if c != nil && r.Coverage.Examples > 0 {
 		what := "sets contain the true class"
 		_, paired := task.OnePosition(r.t).(task.Paired)
 		switch {
@@ -281,12 +316,14 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		case paired:
 			what = "sets contain the true labels"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s, guaranteed %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
-		if c.By == ByClass {
-			lines = append(lines, below("class", r.Classes, c.Level, names)...)
+		guaranteed := ""
+		if c.Size == 0 {
+			guaranteed = ", guaranteed " + c.Amount()
 		}
-		lines = append(lines, below("target", r.Targets, c.Level, nil)...)
-		lines = append(lines, below("group", r.Groups, c.Level, nil)...)
+		lines = append(lines, fmt.Sprintf("%s: %s%s", what, r.Coverage.text("examples"), guaranteed))
+		lines = append(lines, c.below("class", c.By == ByClass, r.Classes, names)...)
+		lines = append(lines, c.below("target", true, r.Targets, nil)...)
+		lines = append(lines, c.below("group", c.By != "" && c.By != ByClass, r.Groups, nil)...)
 	}
 	if a := r.g.Answers; a != nil && r.all > 0 {
 		wrong := "none is given"
@@ -303,11 +340,30 @@ func (s *Share) text(of string) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f] of %d %s", 100*s.Covered, 100*s.Low, 100*s.High, s.Examples, of)
 }
 
-// below names the parts whose share is surely below the level, ten at most.
-func below(what string, list []Share, level float64, names []string) (lines []string) {
+// surelyBelow reports whether the share is below the level for one of so many parts: none of them is called so by chance, with 97.5 %
+// confidence (Bonferroni).
+func (s *Share) surelyBelow(level float64, parts int) bool {
+	if s.Examples == 0 || s.High >= level {
+		return false
+	}
+	chance := 0.025 / float64(parts)
+	if s.whole {
+		return distuv.Binomial{N: float64(s.Examples), P: level}.CDF(s.sum) <= chance
+	}
+	return s.Covered+(s.High-s.Covered)*distuv.UnitNormal.Quantile(1-chance)/1.96 < level
+}
+
+// below names the parts whose share is surely below the level, ten at most. own says that the guarantee is of each of them.
+func (c *Coverage) below(what string, own bool, list []Share, names []string) (lines []string) {
 	var low []string
+	parts := 0
 	for k := range list {
-		if s := &list[k]; s.Examples > 0 && s.High < level {
+		if list[k].Examples > 0 {
+			parts++
+		}
+	}
+	for k := range list {
+		if s := &list[k]; s.surelyBelow(c.Level, parts) {
 			name := what + " " + s.Name
 			if what == "class" {
 				name = task.NameOf(what, k, names)
@@ -321,5 +377,9 @@ func below(what string, list []Share, level float64, names []string) (lines []st
 	if low == nil {
 		return nil
 	}
-	return []string{"below the guarantee: " + strings.Join(low, "; ")}
+	if own {
+		return []string{"below the guarantee: " + strings.Join(low, "; ")}
+	}
+	return []string{fmt.Sprintf("below %g %%, which is guaranteed of all examples together, and not of each %s: %s (%s is of each)",
+		Rounded(100*c.Level), what, strings.Join(low, "; "), setting.By.With(map[string]string{"class": ByClass, "group": "HOW"}[what]))}
 }

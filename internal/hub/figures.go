@@ -100,9 +100,22 @@ var shown = []Metric{{Type: "accuracy", Name: "accuracy"}, {Type: "nll", Name: "
 // ErrOther is returned for figures of something else than what is exported.
 var ErrOther = errors.New("has no figures of what is exported")
 
-// Find returns the figures of the members that the settings make of posteriors with these IDs. The settings have the temperature. stale
-// says that batch-norm statistics do not belong to the weights.
-func (f *Figures) Find(ids []string, how *ensemble.Settings, stale bool) (*Measured, error) {
+// A Calibration is one with several numbers, by its method and the norm of its numbers.
+type Calibration struct {
+	Method string  `json:"method"`
+	Norm   float64 `json:"norm"`
+}
+
+func (c *Calibration) like(other *Calibration) bool {
+	if c == nil || other == nil {
+		return c == other
+	}
+	return c.Method == other.Method && math.Abs(c.Norm-other.Norm) <= 1e-4*c.Norm
+}
+
+// Find returns the figures of the members that the settings make of posteriors with these IDs. The settings have the temperature, and by
+// is another calibration, or nil. stale says that batch-norm statistics do not belong to the weights.
+func (f *Figures) Find(ids []string, how *ensemble.Settings, by *Calibration, stale bool) (*Measured, error) {
 	if !slices.Equal(f.IDs, ids) {
 		return nil, fmt.Errorf("%s: %w: it is of another posterior", f.path, ErrOther)
 	}
@@ -112,8 +125,14 @@ func (f *Figures) Find(ids []string, how *ensemble.Settings, stale bool) (*Measu
 		if m["settings"] == nil || string(m["settings"]) == "null" || json.Unmarshal(m["settings"], &s) != nil {
 			continue
 		}
-		if !how.Like(s.Settings()) {
-			near = append(near, s.Settings().String())
+		var c *Calibration
+		json.Unmarshal(m["calibration"], &c) // older files have none
+		if !how.Like(s.Settings()) || !by.like(c) {
+			is := s.Settings().String()
+			if c != nil {
+				is += ", " + c.Method
+			}
+			near = append(near, is)
 			continue
 		}
 		if was := string(m["stale_bn"]) == "true"; was != stale {
@@ -121,7 +140,11 @@ func (f *Figures) Find(ids []string, how *ensemble.Settings, stale bool) (*Measu
 		}
 		return f.measured(m), nil
 	}
-	return nil, fmt.Errorf("%s: %w: want %s, have %s", f.path, ErrOther, how, strings.Join(near, "; "))
+	want := how.String()
+	if by != nil {
+		want += ", " + by.Method
+	}
+	return nil, fmt.Errorf("%s: %w: want %s, have %s", f.path, ErrOther, want, strings.Join(near, "; "))
 }
 
 func (f *Figures) measured(m map[string]json.RawMessage) *Measured {

@@ -33,6 +33,7 @@ func (n *Network) Refit(ctx context.Context, w io.WriterAt, models []*onnxio.Mod
 		Rank:       o.Rank,
 		DiagOnly:   o.Rank == 0,
 		Deviations: o.Deviations,
+		Power:      o.Power,
 		Reference:  o.Compat != "",
 		Roles:      o.Roles,
 	})

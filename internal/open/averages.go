@@ -110,7 +110,10 @@ func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnx
 
 // keepLast removes the checkpoints before the last ones, if only those are asked for. All were needed to tell averages from iterates.
 func keepLast(s *FitInputs) bool {
-	first := s.first()
+	first := 0
+	if s.countsTheta0() {
+		first = 1
+	}
 	all := len(s.models) - first
 	more := all - s.options.Last
 	if s.options.Last == 0 || more <= 0 {
@@ -183,6 +186,9 @@ func (s *FitInputs) first() int {
 // leave removes a checkpoint.
 func (s *FitInputs) leave(at int) {
 	m := s.models[at]
+	if at < s.older {
+		s.older--
+	}
 	s.source.Template.Leave(m.Path)
 	m.Close()
 	s.models, s.Checkpoints = slices.Delete(s.models, at, at+1), slices.Delete(s.Checkpoints, at, at+1)

@@ -34,6 +34,8 @@ type FitOptions struct {
 	Last        int      // the number of checkpoints to take, the last ones, or 0 for all
 	Output      string   // the path of the posterior
 	Extend      string   // the path of an older posterior, or ""
+	Refit       bool     // another average of that posterior's checkpoints is wanted
+	GivenPower  bool     // its weights rise as the user says, not as those of that posterior
 	Theta0      string   // the path of the pre-trained network, or ""
 	Mean        string   // the file of the mean, or KEY=FILE, or ""
 	Averages    Averages // what happens to averages among the checkpoints; "" asks
@@ -79,7 +81,8 @@ func (s *FitInputs) Close() {
 // OpenFit opens all inputs of a fit of checkpoints. It copies the options of an older posterior. The caller
 // closes the inputs.
 //
-// An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others.
+// An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others. So they are
+// if only the last ones are wanted, or other weights.
 func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *swag.FitOptions) (*FitInputs, error) {
 	o.Source = of.Source
 	s, done := &FitInputs{Opener: a, options: o, moments: of.moments, near: of.near}, false
@@ -104,7 +107,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	if err != nil {
 		return nil, BadInput(err)
 	}
-	if o.Theta0 != "" || s.older > 0 && s.previous.Posterior.Theta0 != nil {
+	if s.countsTheta0() {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
 	}
 	if err := s.refuseSpread(); err != nil {
@@ -119,6 +122,11 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	}
 	done = true
 	return s, nil
+}
+
+// countsTheta0 reports whether the first model is θ0.
+func (s *FitInputs) countsTheta0() bool {
+	return s.options.Theta0 != "" || s.older > 0 && s.previous.Posterior.Theta0 != nil
 }
 
 // open opens the older posterior and all checkpoints, and checks them. It makes the model card.
@@ -182,6 +190,12 @@ func (s *FitInputs) open(ctx context.Context, of *Ordered, opts *swag.FitOptions
 func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	p := s.previous.Posterior
 	o, again := p.Options, p.Continues()
+	if s.options.Refit {
+		again = fmt.Errorf("%s: another average is wanted", p.Path)
+	}
+	if !s.options.GivenPower {
+		opts.Power = o.Power
+	}
 	opts.Roles = o.Roles
 	for _, text := range o.Roles {
 		rule, err := checkpoints.ParseRoleRule(text)

@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,7 +103,8 @@ func (s *FitInputs) referencePath(of *Ordered) string {
 		return path
 	}
 	graph := Graph(s.options.Source.Template)
-	folders := around(slices.Concat([]string{graph}, s.options.Checkpoints, of.Paths[len(of.Paths)-1:]))
+	last := cmp.Or(of.last(), s.models[len(s.models)-1].Path)
+	folders := around(slices.Concat([]string{graph}, s.options.Checkpoints, []string{last}))
 	if path := programs.First(folders, reference.Name); path != "" {
 		return path
 	}

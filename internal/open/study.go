@@ -105,6 +105,15 @@ func (l *Study) ChoosesScale() bool {
 	return l.Validation != nil && wanted && !o.GivenScale && o.Tune == "" && !n.Large() && l.Missing(baseline.SWAG) == ""
 }
 
+// ChoosesWindow reports whether validation data choose which checkpoints are averaged. They do if the posterior averages all its
+// checkpoints alike, these are at hand, and the user named no methods. The outcomes must fit into memory.
+func (l *Study) ChoosesWindow() bool {
+	o, r := l.options, l.Runs[0]
+	p := r.Network.Posterior
+	return l.Validation != nil && o.Methods == nil && len(l.Runs) == 1 && r.Checkpoints != nil &&
+		!r.Network.Large() && p.GivenMean == nil && p.Theta0 == nil && p.Options.Power == 0
+}
+
 // openMethods opens the checkpoints of the posteriors, if they can be found, and the other iterates. It reports
 // whether a chosen method recomputes batch-norm statistics.
 func (a *Opener) openMethods(ctx context.Context, l *Study) (recompute bool, err error) {

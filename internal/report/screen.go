@@ -17,6 +17,8 @@ type Screen struct {
 	Width    int  // number of columns, or 0 if it does not matter
 	Terminal bool // prose is broken between words at the width; in files and pipes a paragraph is a line
 	Verbose  bool // show notes of background
+	// Rest says where the rest of a study is, such as in a file. If it is not empty, the study shows a short table alone.
+	Rest string
 }
 
 // hangWidth is the width of notes in files and pipes.
@@ -87,7 +89,7 @@ func (t *Table) WriteText(w io.Writer, s Screen) error {
 	var b strings.Builder
 	l.write(&b)
 	notes := slices.Clone(t.warnings)
-	if left != nil {
+	if left != nil && s.Rest == "" {
 		notes = append(notes, fmt.Sprintf("not shown for lack of room: %s. A wider terminal, JSON and pages have them.",
 			strings.Join(left, ", ")))
 	}

@@ -67,6 +67,7 @@ const (
 	SaveBatch   Setting = "save-batch"
 	Scores      Setting = "scores"
 	Sets        Setting = "set"
+	Shares      Setting = "shares"
 	Settings    Setting = "settings"
 	State       Setting = "state"
 	StateDict   Setting = "state-dict"

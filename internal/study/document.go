@@ -20,11 +20,14 @@ type Document struct {
 	// BatchNorm has the warnings, and Notes are further ones of the page.
 	BatchNorm *BatchNorm
 	Notes     []string
-	Verdict   []string      // in plain words, the result first
-	Answers   []report.Fact // short ones, of the page
-	Next      []Step        // what to do next, in this order
-	Code      []string      // lines of Python that come after the verdict
-	Sections  []Section
+	// Averages says what validation data found about other averages of the checkpoints, or is "".
+	Averages string
+	Verdict  []string      // in plain words, the result first
+	Answers  []report.Fact // short ones, of the page
+	Next     []Step        // what to do next, in this order
+	Code     []string      // lines of Python that come after the verdict
+	Sections []Section
+	Short    Section // few rows, for a screen with room for no more
 	// Figures adds the figures to the page. It may be nil.
 	Figures    func(*report.Report)
 	Provenance []report.Fact
@@ -135,7 +138,7 @@ func (d *Document) Page() *report.Report {
 		Code:       d.Code,
 		Answers:    d.Answers,
 		Warnings:   append(d.BatchNorm.Warnings(), d.Notes...),
-		Findings:   Findings(d.BatchNorm.Networks...),
+		Findings:   Findings(d.Averages, d.BatchNorm.Networks...),
 		Facts:      append(d.Settings, d.BatchNorm.Facts()...),
 		Provenance: d.Provenance,
 	}
@@ -150,7 +153,8 @@ func (d *Document) Page() *report.Report {
 	return page
 }
 
-// WriteText prints a document: warnings, settings, tables, verdict, code.
+// WriteText prints a document: warnings, verdict, settings, tables, code. Of the tables it prints the short one alone if the screen
+// says where the rest is.
 func WriteText(w io.Writer, s report.Screen, warnings []string, d *Document) error {
 	var b bytes.Buffer
 	for _, line := range warnings {
@@ -163,13 +167,18 @@ func WriteText(w io.Writer, s report.Screen, warnings []string, d *Document) err
 			}
 		}
 	}
-	prose(d.Heading)
-	b.WriteByte('\n')
-	for _, t := range d.Tables() {
-		t.WriteText(&b, s) // writing to memory cannot fail
-		b.WriteByte('\n')
-	}
 	prose(d.Verdict...)
+	b.WriteByte('\n')
+	prose(d.Heading)
+	tables := d.Tables()
+	if s.Rest != "" && len(d.Short.Rows) > 0 {
+		tables = []*report.Table{d.Short.Table()}
+		tables[0].Warn(fmt.Sprintf("All methods and figures: %s", s.Rest))
+	}
+	for _, t := range tables {
+		b.WriteByte('\n')
+		t.WriteText(&b, s) // writing to memory cannot fail
+	}
 	if len(d.Code) > 0 {
 		b.WriteByte('\n')
 		for _, line := range d.Code {

@@ -25,9 +25,15 @@ func TestDocument(t *testing.T) {
 	if err := WriteText(&b, report.Screen{}, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	want := "12 examples\n\nfirst\nrow of first\n-v shows the last\n\nprinted\nrow of printed\n\nsecond\nrow of second\n\nIt works.\n\n    x = 1\n"
+	want := "It works.\n\n12 examples\n\nfirst\nrow of first\n-v shows the last\n\nprinted\nrow of printed\n\nsecond\nrow of second\n\n    x = 1\n"
 	if got := strings.ReplaceAll(b.String(), " \n", "\n"); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	r.Short = Section{Rows: []Row{{Shown("few", "1")}}}
+	b.Reset()
+	WriteText(&b, report.Screen{Rest: "table.txt"}, nil, r)
+	if want := "It works.\n\n12 examples\n\nfew\n1\nAll methods and figures: table.txt\n\n    x = 1\n"; b.String() != want {
+		t.Errorf("%q, want %q", &b, want)
 	}
 	page := r.Page()
 	var titles []string

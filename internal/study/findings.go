@@ -18,8 +18,10 @@ const enough = 10
 
 // Findings returns what fit found about the checkpoints of the networks' posteriors. If it found no problem, the
 // finding is the number of independent checkpoints. A finding of several posteriors names them once.
-func Findings(networks ...*infer.Network) []report.Finding {
-	found, whose := shared(len(networks), func(i int) []report.Finding { return findings(networks[i].Posterior) })
+//
+// averages says what validation data found about other averages of the checkpoints, or is "".
+func Findings(averages string, networks ...*infer.Network) []report.Finding {
+	found, whose := shared(len(networks), func(i int) []report.Finding { return findings(averages, networks[i].Posterior) })
 	for k, f := range found {
 		switch {
 		case len(networks) == 1:
@@ -50,7 +52,7 @@ func shared[T comparable](n int, of func(network int) []T) (values []T, whose []
 	return values, whose
 }
 
-func findings(p *swag.Posterior) (found []report.Finding) {
+func findings(averages string, p *swag.Posterior) (found []report.Finding) {
 	health, err := trajectory.Check(p)
 	if err != nil { // a posterior of another program without this information
 		return nil
@@ -63,7 +65,11 @@ func findings(p *swag.Posterior) (found []report.Finding) {
 				saw = f.Saw
 			}
 		}
-		found = append(found, report.Finding{Text: saw + ": " + f.Means + ". " + capital(f.Do) + ".", Serious: f.Serious})
+		do := capital(f.Do) + "."
+		if averages != "" && f.Do == trajectory.OtherAverages() {
+			do = averages
+		}
+		found = append(found, report.Finding{Text: saw + ": " + f.Means + ". " + do, Serious: f.Serious})
 	}
 	if len(found) == 0 && health.Checkpoints > 1 {
 		text := fmt.Sprintf("The %d checkpoints tell as much as %s unrelated ones", health.Checkpoints, report.Fixed(health.Effective, 1))

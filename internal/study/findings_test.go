@@ -47,8 +47,26 @@ func TestFindings(t *testing.T) {
 		"one checkpoint":    {[]*infer.Network{network("p", trajectory.Health{Checkpoints: 1, Effective: 1})}, nil},
 		"another program's": {[]*infer.Network{{Posterior: &swag.Posterior{Health: json.RawMessage("null"), Path: "p"}}, {Posterior: &swag.Posterior{Health: json.RawMessage(`"none"`)}}}, nil},
 	} {
-		if diff := cmp.Diff(c.want, Findings(c.networks...)); diff != "" {
+		if diff := cmp.Diff(c.want, Findings("", c.networks...)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Where validation data say whether another average is better, that takes the place of advice.
+func TestFindingsOfAverages(t *testing.T) {
+	js, err := json.Marshal(trajectory.Health{Checkpoints: 30, Effective: 2, Drift: 0.7, Spread: 0.1, Slowing: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &infer.Network{Posterior: &swag.Posterior{Health: js, Checkpoints: make([]swag.Checkpoint, 30)}}
+	const saw = "The weights still drift: 70 % of their variance lies between the two halves: the mean lies behind the end of training, and the variance is the way there. "
+	for averages, want := range map[string]string{
+		"":       "The comparison with Val FILE shows whether the average of the last ones is better. If it is not, train longer before the first checkpoint, or at a higher learning rate.",
+		"Found.": "Found.",
+	} {
+		if diff := cmp.Diff([]report.Finding{{Text: saw + want, Serious: true}}, Findings(averages, n)); diff != "" {
+			t.Error(diff)
 		}
 	}
 }

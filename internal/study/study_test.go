@@ -78,11 +78,12 @@ func TestWriteText(t *testing.T) {
 		t.Fatal(err)
 	}
 	head, rest, _ := strings.Cut(text.String(), "\n\n")
+	verdict, rest, _ := strings.Cut(rest, "\n\n")
 	if lines := strings.Split(head, "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "! batch norm: long") || !strings.HasPrefix(lines[1], "  long") {
 		t.Errorf("%q", head)
 	}
-	if want := "10 images\n\na\n1\n\nb\n2\n\nFirst.\nSecond.\n"; rest != want {
-		t.Errorf("%q, want %q", rest, want)
+	if want := "10 images\n\na\n1\n\nb\n2\n"; rest != want || verdict != "First.\nSecond." {
+		t.Errorf("%q, %q, want %q", verdict, rest, want)
 	}
 	if err := WriteText(full{}, report.Screen{}, nil, shown); err == nil {
 		t.Error("a full disk is no error")

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -44,6 +45,8 @@ type Calibration struct {
 	// NoiseStd holds the standard deviation of each target about its mean, in the targets' units.
 	NoiseStd []float64              `json:"noise_std,omitempty"`
 	Maps     []*regression.Isotonic `json:"maps,omitempty"` // a map for each target
+	// Shares corrects the calibrated probabilities of classes for other shares of the classes. It is nil for those of training.
+	Shares *Shares `json:"shares,omitempty"`
 
 	// Error is the standard error of the temperature of a text, because it is fitted to one in several tokens. It is 0 if
 	// all take part.
@@ -103,10 +106,22 @@ func Find(t Task, by Method) (c Calibrator, ok bool) {
 
 // String names the fitted numbers, such as "T = 1.23".
 func (c *Calibration) String() string {
-	if text := c.method().text; text != nil {
-		return text(c)
-	}
 	var parts []string
+	if text := c.method().text; text != nil {
+		parts = append(parts, text(c))
+	}
+	parts = append(parts, c.numbers()...)
+	if s := c.Shares; s != nil {
+		parts = append(parts, s.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// numbers names the fitted numbers of methods without a text of their own.
+func (c *Calibration) numbers() (parts []string) {
+	if c.method().text != nil {
+		return nil
+	}
 	add := func(name string, values ...float64) {
 		if len(values) > 0 {
 			parts = append(parts, numbered(name, values...))
@@ -120,7 +135,7 @@ func (c *Calibration) String() string {
 	add("biases", c.Bias...)
 	add("s²", c.Factors...)
 	add("noise", c.NoiseStd...)
-	return strings.Join(parts, ", ")
+	return parts
 }
 
 // Factor returns the factor of the variance of target k, or 1 without one.
@@ -139,18 +154,32 @@ func (c *Calibration) Number() (v float64, ok bool) {
 	return c.Temperature, true
 }
 
+// Norm returns the root of the sum of squares of the fitted numbers. Two fits of one method have different norms.
+func (c *Calibration) Norm() float64 {
+	norm := math.Hypot(c.Temperature, c.Uniform)
+	for _, numbers := range [][]float64{c.Scale, c.Bias, c.Matrix, c.Coefficients, c.Factors, c.NoiseStd} {
+		norm = math.Hypot(norm, floats.Norm(numbers, 2))
+	}
+	return norm
+}
+
 // With returns the calibration with another number; see [Calibration.Number].
 func (c *Calibration) With(v float64) *Calibration { return c.method().number(c, v) }
 
 // Identity reports whether the calibration changes nothing: a temperature or factor of 1.
 func (c *Calibration) Identity() bool {
 	v, ok := c.Number()
-	return ok && v == 1 && !c.method().Completes
+	return ok && v == 1 && !c.method().Completes && c.Shares == nil
 }
 
 // Sound returns an error unless the calibration can be applied to outcomes of some task. Call it for calibrations that
 // were read from a file.
 func (c *Calibration) Sound() error {
+	if c.Shares != nil {
+		if err := c.Shares.sound(); err != nil {
+			return fmt.Errorf("calibration %q: %w", c.Method, err)
+		}
+	}
 	err := c.program().check()
 	switch m := c.method(); {
 	case m.number != nil && len(c.Factors) > 1:
@@ -173,10 +202,18 @@ func (c *Calibration) Sound() error {
 
 // Check returns an error unless the calibration is [Calibration.Sound] and fits outcomes of the task.
 func (c *Calibration) Check(t Task) error {
-	t = OnePosition(t)
 	if err := c.Sound(); err != nil {
 		return err
 	}
+	if s := c.Shares; s != nil {
+		if err := s.check(t); err != nil {
+			return err
+		}
+		if c.Method == Unchanged {
+			return nil
+		}
+	}
+	t = OnePosition(t)
 	if _, ok := Find(t, c.Method); !ok {
 		return fmt.Errorf("calibration %q: is not for the task %s", c.Method, t.About().Name)
 	}

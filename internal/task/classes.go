@@ -254,8 +254,12 @@ func (t classes) FitParts(by Method, logs []float64, labels target.Target) (func
 }
 
 func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
+	do := c.program()
+	if do.plain() {
+		return do.correct(append(dst[:0], outcomes...), t.count)
+	}
 	logs := calibrate.LogProbs(dst, outcomes)
-	return c.program().softmax(logs, logs, t.count)
+	return do.softmax(logs, logs, t.count)
 }
 
 func (t classes) ApplyLogs(c *Calibration, logs []float64) []float64 {
@@ -328,6 +332,7 @@ func (t classes) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *
 	if by != nil {
 		do := by.program()
 		switch {
+		case do.plain():
 		case len(logs) == len(outcomes):
 			p = j.softmax(do, j.logAverage(logs))
 		case !do.absolute:
@@ -336,6 +341,7 @@ func (t classes) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *
 			p = g.Op("Mul", j.softmax(do, j.finiteLog(mean)), g.Sign(mean))
 			p = g.Op("Div", p, g.Sum(p))
 		}
+		p = do.corrected(j, p)
 	}
 	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p), 1}, {"mutual_information", j.mutualInformation(probs, mean), 1}}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/shares"
 	"github.com/swagwrap/swagwrap/internal/target"
 )
 
@@ -52,11 +53,14 @@ func (by Method) method() *method {
 
 func (c *Calibration) method() *method { return c.Method.method() }
 
-func (c *Calibration) program() program {
+func (c *Calibration) program() (p program) {
 	if do := c.method().program; do != nil {
-		return do(c)
+		p = do(c)
 	}
-	return program{}
+	if s := c.Shares; s != nil {
+		p.correction = shares.Factors(s.Training, s.Now)
+	}
+	return p
 }
 
 // calibrators returns those of a task. fill sets the fit and what else is of the task. Without a fit the method is not for the task.

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/shares"
 	"github.com/swagwrap/swagwrap/internal/target"
 )
 
@@ -21,6 +22,8 @@ type program struct {
 	factors     []float64 // of the variances of a regression: one for each target, or one for all
 	// absolute says that the first step needs finite log-probabilities. Others only need the differences of logits.
 	absolute bool
+	// correction multiplies the probabilities of classes, which are then divided by their sum. It is nil without [Calibration].Shares.
+	correction []float64
 }
 
 // A step turns n logits into n others. It has a formula in each language.
@@ -37,7 +40,7 @@ type step interface {
 }
 
 func (p program) check() error {
-	if len(p.steps)+len(p.factors) == 0 && p.temperature == 0 {
+	if len(p.steps)+len(p.factors)+len(p.correction) == 0 && p.temperature == 0 {
 		return errMissing
 	}
 	for _, s := range p.steps {
@@ -76,19 +79,40 @@ func (p program) softmax(dst, logits []float64, classes int) []float64 {
 	if dst == nil && p.steps != nil {
 		dst = logits
 	}
-	return calibrate.Softmax(dst, logits, classes, cmp.Or(p.temperature, 1))
+	return p.correct(calibrate.Softmax(dst, logits, classes, cmp.Or(p.temperature, 1)), classes)
 }
+
+// correct corrects probabilities of so many classes in place.
+func (p program) correct(probs []float64, classes int) []float64 {
+	if p.correction != nil {
+		for i := 0; i < len(probs); i += classes {
+			shares.Correct(probs[i:i+classes], p.correction)
+		}
+	}
+	return probs
+}
+
+// plain reports whether probabilities stay as they are before they are corrected.
+func (p program) plain() bool { return p.steps == nil && p.temperature == 0 }
 
 // logits returns the logarithms of softmax, up to a constant for each row. The log-odds of labels have no classes.
 func (p program) logits(logs []float64, classes int) []float64 {
 	logs = p.run(nil, logs, classes > 0)
 	switch {
 	case p.temperature == 0:
-		return logs
 	case classes == 0:
 		return floats.ScaleTo(make([]float64, len(logs)), 1/p.temperature, logs)
+	default:
+		logs = calibrate.LogSoftmax(nil, logs, classes, p.temperature)
 	}
-	return calibrate.LogSoftmax(nil, logs, classes, p.temperature)
+	if p.correction == nil {
+		return logs
+	}
+	logs = slices.Clone(logs)
+	for i := range logs {
+		logs[i] += math.Log(p.correction[i%classes])
+	}
+	return logs
 }
 
 // graph adds the logits for a softmax or a sigmoid.
@@ -100,6 +124,15 @@ func (p program) graph(j fusing, logits string) string {
 		logits = j.Op("Div", logits, j.number(float32(p.temperature)))
 	}
 	return logits
+}
+
+// corrected adds the corrected probabilities.
+func (p program) corrected(j fusing, probs string) string {
+	if p.correction == nil {
+		return probs
+	}
+	probs = j.Op("Mul", probs, j.row(p.correction))
+	return j.Op("Div", probs, j.Sum(probs))
 }
 
 // logOdds adds the log-odds of class 1 of two, which are finite: 0·∞ is no number.
@@ -170,10 +203,14 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 	default:
 		p.add("scores = model(x)%s", map[Form]string{Probabilities: ".log()"}[form])
 	}
-	if p.single && do.absolute {
+	two := p.single
+	if do.correction != nil || two && do.absolute {
 		p.both()
+	}
+	if two && do.absolute {
 		p.add("scores = torch.log_softmax(scores, dim=-1)")
 	}
+	at := p.axis
 	for _, s := range do.steps {
 		s.torch(p)
 	}
@@ -188,6 +225,10 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 		p.result = fmt.Sprintf("torch.softmax(%s, dim=%d)%s", p.logits, p.axis, p.back)
 	}
 	p.add("probabilities = %s", p.result)
+	if do.correction != nil {
+		p.add("probabilities = probabilities.movedim(%d, -1) * torch.tensor(%s)", at, list(do.correction))
+		p.add("probabilities = (probabilities / probabilities.sum(-1, keepdim=True)).movedim(-1, %d)", at)
+	}
 	return p.lines
 }
 

@@ -173,6 +173,8 @@ type Traits struct {
 	Text bool
 	// Threshold says that a threshold on the probability of class 1 decides.
 	Threshold bool
+	// Shares says that classes of examples have shares, which sum to 1, unless an example has several positions.
+	Shares bool
 }
 
 // A kind makes a task from scores. ok is false if the scores do not fit the task.
@@ -186,9 +188,9 @@ type kind struct {
 // kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
 var kinds = []kind{
 	{"binary", "one score, of class 1 of two, trained with binary cross-entropy",
-		Traits{Labels: target.Classes, Form: true, Alone: true, Threshold: true}, newBinary},
+		Traits{Labels: target.Classes, Form: true, Alone: true, Threshold: true, Shares: true}, newBinary},
 	{"classes", "a score for each of several classes that exclude each other, trained with cross-entropy",
-		Traits{Labels: target.Classes, Form: true}, newClasses},
+		Traits{Labels: target.Classes, Form: true, Shares: true}, newClasses},
 	{NextToken, "a score for each word of a vocabulary, for what comes next in a text, by a language model",
 		Traits{Labels: target.Classes, Form: true, Text: true}, newNextToken},
 	{"labels", "a score for each of several labels that do not exclude each other, trained with binary cross-entropy",
@@ -204,7 +206,7 @@ func TraitsOf(name string) Traits {
 			return k.Traits
 		}
 	}
-	return Traits{Labels: target.Classes, Form: true}
+	return Traits{Labels: target.Classes, Form: true, Shares: true}
 }
 
 // Names lists the names of the tasks.

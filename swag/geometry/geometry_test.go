@@ -155,6 +155,7 @@ func TestPositionsAreProjections(t *testing.T) {
 		"running":             {it, swag.FitOptions{Rank: 4}, 0},
 		"running, lower rank": {it, swag.FitOptions{}, 3},
 		"running, θ0":         {theta0, swag.FitOptions{Rank: 4}, 0},
+		"rising":              {it, swag.FitOptions{Rank: 4, Power: 3}, 0},
 		"referenced":          {it, swag.FitOptions{Rank: 4, ReferToCheckpoints: true}, 0},
 		"reference":           {it, swag.FitOptions{Rank: 4, Reference: true}, 0},
 		"final":               {it, swag.FitOptions{Rank: 3, Deviations: swag.Final}, 0},

@@ -40,7 +40,7 @@ func (g *Geometry) Positions() []Position {
 // combinations returns for each iterate the a with θ − θ_SWA = D̂a.
 //
 // Deviations from a running mean m_n of n models are d_n = θ_n − m_n, so m_{n−1} = m_n − d_n/(n−1). The last running
-// mean is θ_SWA. Hence θ_n − θ_SWA = d_n − Σ_{j>n} d_j/(j−1).
+// mean is θ_SWA. Hence θ_n − θ_SWA = d_n − Σ_{j>n} d_j/(j−1). With other weights n−1 is [swag.Options.Before].
 //
 // Deviations from a given mean are d_n = θ_n − θ_SWA.
 //
@@ -61,7 +61,7 @@ func (g *Geometry) combinations() [][]float64 {
 	for t, a := range out {
 		a[t] = 1
 		for k := t + 1; k < g.Rank && o.Deviations == swag.Running; k++ {
-			a[k] = -1 / float64(o.Models-g.Rank+k) // column k belongs to model Models−K+k+1
+			a[k] = -1 / o.Before(o.Models-g.Rank+k+1) // column k belongs to model Models−K+k+1
 		}
 	}
 	return out

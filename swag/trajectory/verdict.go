@@ -83,6 +83,12 @@ func Names(p *swag.Posterior) func(checkpoint int) string {
 	return func(i int) string { return names[i] }
 }
 
+// OtherAverages is the advice where the average of other checkpoints may be better. Validation data show whether it is.
+func OtherAverages() string {
+	return setting.Compare.With(setting.Val.With("FILE")) + " shows whether the average of the last ones is better. If it is not, " +
+		"train longer before the first checkpoint, or at a higher learning rate"
+}
+
 // Verdict returns the problems of the trajectory, worst first, or nil if it is sound. The function name returns the
 // name of a checkpoint.
 func (h Health) Verdict(name func(checkpoint int) string) []Finding {
@@ -243,7 +249,7 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 		found = append(found, Finding{true,
 			fmt.Sprintf("the weights still drift: %s of their variance lies between the two halves", percent(h.Drift)),
 			"the mean lies behind the end of training, and the variance is the way there",
-			"train longer before the first checkpoint, or at a higher learning rate"})
+			OtherAverages()})
 	case h.Effective < leastEffective:
 		do := setting.Compare.With(setting.Tune.String()) + " shows whether SWAG is better than SWA, and at which scale"
 		if h.Checkpoints < manyCheckpoints {

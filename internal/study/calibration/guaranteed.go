@@ -16,23 +16,31 @@ import (
 
 // Guarantee describes a coverage that is wanted.
 type Guarantee struct {
-	Level  float64 // 0 for none
-	Method string  // see [guarantee.Coverage]; "" for the default
+	Amount
+	Method string // see [guarantee.Coverage]; "" for the default
 	By     string
 	// GroupOf names the group of an example by its number and name in a file of predictions. It is nil without groups.
 	GroupOf func(p *Predictions) (func(k int) string, error)
 	Data    guarantee.Data // of the predictions
+	Tested  guarantee.Made // how those of the test were made
 }
 
+// Amount is how much is guaranteed: a share, or a mean size of sets. The zero value is nothing.
+type Amount struct{ Level, Size float64 }
+
 // Guarantees reports whether the study chooses a coverage, in addition to a calibration.
-func (s *Study) Guarantees() bool { return s.Guarantee.Level > 0 }
+func (s *Study) Guarantees() bool { return s.Guarantee.Amount != (Amount{}) }
 
 // CheckGuarantee returns an error if the predictions allow no such guarantee.
 func (s *Study) CheckGuarantee() error {
 	if !s.Guarantees() {
 		return nil
 	}
-	if err := guarantee.Possible(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By); err != nil {
+	err := guarantee.Possible(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By)
+	if s.Guarantee.Size > 0 {
+		err = guarantee.PossibleSize(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By, s.Guarantee.Size)
+	}
+	if err != nil {
 		return err
 	}
 	if s.Fit.Stored() && s.Method != None {
@@ -48,7 +56,7 @@ func (s *Study) CheckGuarantee() error {
 // to one half of the examples, and the other half chooses the thresholds. Otherwise the guarantee would not hold.
 func (s *Study) guarantee(producer string) (*Result, error) {
 	own, rest := *s, s.Fit
-	own.Guarantee.Level = 0
+	own.Guarantee.Amount = Amount{}
 	k := &Result{study: s, producer: producer}
 	if s.Method != None {
 		fit, other := sets.Split(s.Fit.Len(), 0.5, s.Seed)
@@ -74,7 +82,7 @@ func (s *Study) guarantee(producer string) (*Result, error) {
 // chooseCoverage chooses the thresholds on predictions.
 func (k *Result) chooseCoverage(p *Predictions) error {
 	want := k.study.Guarantee
-	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Method: want.Method, By: want.By, Seed: k.study.Seed}
+	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Size: want.Size, Method: want.Method, By: want.By, Seed: k.study.Seed}
 	groupOf, err := want.groups(p)
 	if err != nil {
 		return err
@@ -124,7 +132,7 @@ func (k *Result) eachCalibrated(p *Predictions, use func(i int, outcome []float6
 // warnCoverage says which thresholds are infinite, and which are those of all examples.
 func (k *Result) warnCoverage() {
 	c := k.Coverage
-	least := report.Thousands(sets.Least(c.Level))
+	least := report.Thousands(c.Least(k.study.Fit.Task))
 	if c.Infinite() {
 		what := "every set has all classes"
 		if c.Intervals() {
@@ -140,6 +148,15 @@ func (k *Result) warnCoverage() {
 	}
 	var few []string
 	for _, e := range c.Cells {
+		for i, n := range e.Examples {
+			if tied := c.Tied(&e, i); tied > 1 && 100*tied > n && (c.Intervals() || e.Cuts[i] != sets.Everything(sets.APS)) {
+				k.warn("%d of %d examples have equal or nearly equal scores at a threshold, such as those of rounded probabilities. It covers "+
+					"them all, %s of the examples instead of %g %%: %s are larger than they need be. Numbers with more digits have "+
+					"fewer ties", tied, n, report.Percent(float64(min(n, e.Upper[i]-1))/float64(n), 1), guarantee.Rounded(100*c.Level),
+					map[bool]string{true: "intervals", false: "sets"}[c.Intervals()])
+				break
+			}
+		}
 		for _, i := range e.Whole {
 			name := e.Group
 			if c.By == guarantee.ByClass {
@@ -185,12 +202,19 @@ func (k *Result) guaranteed() (s study.Section) {
 			case len(e.Thresholds) > 1:
 				name = fmt.Sprintf("target %d", i)
 			}
-			value := "infinite"
+			value, covers := "infinite", ""
 			if q != nil {
 				value = report.Fixed(*q, 4)
 			}
-			s.Rows = append(s.Rows, study.Row{study.Shown("promise", name).Aligned(report.Left),
-				study.Shown("examples", report.Thousands(e.Examples[i])), study.Shown("threshold", value)})
+			if low, high, ok := c.Range(&e, i); ok {
+				covers = fmt.Sprintf("%.1f to %.1f %%", 100*low, 100*high)
+			}
+			s.Rows = append(s.Rows, study.Row{
+				study.Shown("promise", name).Aligned(report.Left),
+				study.Shown("examples", report.Thousands(e.Examples[i])),
+				study.Shown("threshold", value),
+				study.Shown("95 % of thresholds cover", covers),
+			})
 		}
 	}
 	if more := len(s.Rows) - 30; more > 0 {
@@ -213,12 +237,19 @@ func (k *Result) describeCoverage() string {
 	if c.Method == string(sets.RAPS) {
 		how = fmt.Sprintf("%s with the penalty %g above rank %d", how, c.Penalty, c.Free)
 	}
-	text := fmt.Sprintf("%s (%s, chosen on %s)", c.Guarantee(k.study.Fit.Task), how, report.Plural(c.Data.Examples, "example"))
+	how += ", chosen on " + report.Plural(c.Data.Examples, "example")
+	if spread := c.Spread(); spread != "" {
+		how += "; " + spread
+	}
+	text := fmt.Sprintf("%s (%s)", c.Guarantee(k.study.Fit.Task), how)
 	for _, line := range k.realised.Finish(false).Lines(nil) {
 		text += "; test: " + line
 	}
 	if strange := k.realised.Strange(); strange != "" {
 		text += "; test: " + strange
+	}
+	if k.realised != nil && k.realised.Void {
+		text += "; test: void, " + strings.Join(k.realised.Because, "; ")
 	}
 	return text
 }

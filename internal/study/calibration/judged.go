@@ -13,7 +13,7 @@ import (
 func (p *Predictions) Judge(c *task.Calibration, g *guarantee.Guarantee, threshold float64) (*task.Evaluation, *guarantee.Realised, error) {
 	opts := task.EvaluateOptions{Threshold: threshold, NoIntervals: true, NoLosses: true}
 	e := task.NewEvaluator(p.Task, opts)
-	k := &Result{Fitted: c}
+	k := &Result{Fitted: c, study: &Study{}}
 	err := k.eachCalibrated(p, func(_ int, outcome []float64, label target.Target) error { return e.Add(outcome, label) })
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +36,7 @@ func (k *Result) countHeld(p *Predictions, d *guarantee.Decider, groupOf func(i 
 	d.Want(&want)
 	want.Target = true
 	t := p.Task
-	k.realised = guarantee.NewRealised(d.Guarantee, t, task.RowColumns(t, want), groupOf)
+	k.realised = guarantee.NewRealised(d.Guarantee, k.study.Guarantee.Tested, t, task.RowColumns(t, want), groupOf)
 	if task.Large(t) {
 		return k.countPositions(p, d, t)
 	}
@@ -60,10 +60,7 @@ func (k *Result) countPositions(p *Predictions, d *guarantee.Decider, t task.Tas
 	row := make([]float64, at)
 	return k.eachCalibrated(p, func(i int, outcome []float64, label target.Target) error {
 		d.Begin(i, "")
-		task.EachKnown(t, outcome, label, func(_ int, row []float64, one target.Target) error {
-			d.Position(row, one)
-			return nil
-		})
+		task.EachRow(t, outcome, label, func(row []float64, one target.Target) { d.Position(row, one) })
 		k.realised.Add(i, "", d.End(row[:at], true), -1)
 		return nil
 	})

@@ -3,6 +3,7 @@ package calibration
 import (
 	"slices"
 
+	"github.com/swagwrap/swagwrap/calibrate/shares"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -26,6 +27,15 @@ func (k *Result) Validation(threshold float64) *moments.Predicted {
 		return nil
 	}
 	return moments.NewPredicted(k.study.Fit.Path, w.Names, w.numbers, w.predicted, w.Classes)
+}
+
+// Labelled returns the calibrated probabilities of examples that have one class each, or nil.
+func (k *Result) Labelled() *shares.Labelled {
+	p := k.study.Fit
+	if p.Stored() || p.Task == nil || task.Shared(p.Task) != nil {
+		return nil
+	}
+	return shares.NewLabelled(p.Task.About().Classes, p.Apply(k.Fitted), p.Known.Classes)
 }
 
 // watch returns the numbers of the rows by a threshold. It is nil for pixels and tokens.

@@ -42,6 +42,8 @@ type Comparison struct {
 	// Tuned describes how the settings of baseline.Inputs.Tuned were chosen, or is "". Settings is the file that will
 	// contain them.
 	Tuned, Settings string
+	// Averages says what the validation data found about other averages of the checkpoints, or is "".
+	Averages string
 	// MaxMembers, if above the number of members, is the limit to which members of SWAG are drawn until their error is
 	// below half of that of the test data.
 	MaxMembers int
@@ -49,6 +51,8 @@ type Comparison struct {
 	Spell study.Spell
 	// Folder is the folder for the files of the commands to run next. "" means the current one.
 	Folder string
+	// Between is the folder in it for the files that the result needs no longer. "" means the same one.
+	Between string
 	task.Grouping
 	// EachRun says that the posteriors are runs of training in which the methods are compared, besides their ensembles.
 	EachRun   bool

@@ -47,7 +47,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 	again := calibrates || m.Noise != nil && m.Noise.CrossFitted()
 	made := study.Sample{Output: r.at(deployed), Members: *m.Deploy}
 	if again {
-		made.Output = r.at(uncalibrated)
+		made.Output = r.at(r.Between, uncalibrated)
 	}
 	if calibrates {
 		made.Members.Threshold = 0 // the threshold applies to calibrated probabilities
@@ -83,8 +83,8 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 // a method, calibrate fits what the first calibrator of the task fits.
 func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
 	score := study.Score{
-		Output:       r.at("val-predictions.npz"),
-		Ensemble:     r.at(uncalibrated),
+		Output:       r.at(r.Between, "val-predictions.npz"),
+		Ensemble:     r.at(r.Between, uncalibrated),
 		KeepMembers:  m.Noise != nil,
 		AsValidation: true,
 	}
@@ -104,4 +104,6 @@ func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
 }
 
 // at returns the path of a file that the commands write.
-func (r *Result) at(name string) string { return filepath.Join(r.Folder, name) }
+func (r *Result) at(names ...string) string {
+	return filepath.Join(append([]string{r.Folder}, names...)...)
+}

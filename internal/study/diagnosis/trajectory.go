@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -16,6 +17,20 @@ func singleNote() string {
 	return "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace approximation of the last " +
 		"layer, prediction sets and out-of-domain scores. " +
 		setting.Compare.String() + " prints the lines that collect more checkpoints"
+}
+
+// Summary is [Trajectory] if that has a serious finding, and otherwise a line that says that it has none.
+func Summary(p *swag.Posterior, s report.Screen) ([]string, error) {
+	if p.Single() {
+		return Trajectory(p, s)
+	}
+	health, err := trajectory.Check(p)
+	serious := func(f trajectory.Finding) bool { return f.Serious }
+	if err != nil || slices.ContainsFunc(health.Verdict(trajectory.Names(p)), serious) {
+		return Trajectory(p, s)
+	}
+	return s.Hang("trajectory: ", fmt.Sprintf("usable. The %d checkpoints tell as much as %s unrelated ones. The rest: %s",
+		health.Checkpoints, report.Fixed(health.Effective, 1), setting.Inspect)), nil
 }
 
 // Trajectory describes a posterior's trajectory and gives the verdict, in lines for the screen.

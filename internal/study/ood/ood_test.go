@@ -218,7 +218,7 @@ func checkShown(t *testing.T, r *Result) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"some digits, seed 1\n\n", "AUROC [95 %]", "minus the best [95 %]", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "detection looks for OUT, 50 % of the images",
-		"\n" + r.Methods[0].Name + " finds the OUT images best, by entropy: AUROC 0."} {
+		r.Methods[0].Name + " finds the OUT images best, by entropy: AUROC 0."} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
@@ -278,7 +278,7 @@ func TestOf(t *testing.T) {
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT example is less certain than a random IN example in 100.0 % of pairs: AUROC 1.0000 ["} {
+	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "A random OUT example is less certain than a random IN example in 100.0 % of pairs: AUROC 1.0000 ["} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}

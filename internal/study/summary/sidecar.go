@@ -58,10 +58,20 @@ type Sidecar struct {
 	Blocks *Blocks `json:"blocks,omitempty"`
 	// Expected is the accuracy to expect on data without labels; nil if the ensemble knows nothing of it.
 	Expected *Expected `json:"expected,omitempty"`
+	// Shares says for which class shares the predictions are corrected; nil without score --shares.
+	Shares *Shares `json:"shares,omitempty"`
 	// Groups has the figures of --groups; nil without them.
 	Groups any `json:"groups,omitempty"`
 	// Parameters are compared by --resume.
 	Parameters records.Parameters `json:"parameters"`
+}
+
+// Applied returns the calibration of the rows, with the correction for estimated class shares. It is nil for none.
+func (s *Sidecar) Applied() *task.Calibration {
+	if s.Shares == nil || s.Shares.Correction == nil {
+		return s.Calibration
+	}
+	return s.Shares.Correction.With(s.Calibration)
 }
 
 // ReadSidecar reads the sidecar at path.
@@ -92,7 +102,7 @@ type Document struct {
 // Fill sets the figures of documents from those of all rows.
 func (s *Sidecar) Fill(from *Summary) {
 	s.Drift, s.Expected = from.drift.finish(from.units.number()), from.Expected()
-	s.Blocks = from.blocks.finish()
+	s.Blocks, s.Shares = from.blocks.finish(), from.shares
 	s.Realised = from.Realised.Finish(from.Drifted() != "")
 	if from.Labelled == 0 {
 		return

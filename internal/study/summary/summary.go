@@ -31,6 +31,7 @@ type Summary struct {
 	drift      *Drift           // nil for an ensemble that has seen no validation data
 	expected   *Expected        // nil for an ensemble that has seen no labelled predictions
 	blocks     *Blocks          // nil unless statistics were adapted to blocks
+	shares     *Shares          // nil unless predictions are corrected for class shares, or were to be
 	units      units            // of all rows
 	classNames []string
 	confusion  *confusion

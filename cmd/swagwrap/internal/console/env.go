@@ -22,8 +22,18 @@ type Env struct {
 	Do func(*study.Document) []string
 	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
 	Shown func(*study.Document)
+	// Refit, if not nil, gets the flag of fit that takes the checkpoints which validation data prefer. Its error ends the command. Chosen
+	// says that they have chosen.
+	Refit  func(flag, value string) error
+	Chosen bool
 	// Brief leaves out messages except with -v. Progress is shown.
 	Brief bool
+	// Warned, if not nil, gets the warnings in place of standard error.
+	Warned func(string)
+	// Rest says where all figures of a study will be. The screen has a few.
+	Rest string
+	// Between is the folder beside a report for files that the commands after it need, and nobody later. "" means the same folder.
+	Between string
 	// Usage is the name of the command, and what its arguments are.
 	Usage string
 	// Quiet leaves out all messages but errors, and Verbose prints more.
@@ -67,6 +77,10 @@ func (a *Env) Debugf(format string, args ...any) {
 
 // Warnf is like [Env.Logf], with "warning: " in front.
 func (a *Env) Warnf(format string, args ...any) {
+	if a.Warned != nil {
+		a.Warned(file.Named(fmt.Sprintf(format, args...)))
+		return
+	}
 	a.Logf("warning: "+format, args...)
 }
 
@@ -83,7 +97,14 @@ func (a *Env) Next(commands ...string) {
 
 // Screen returns what tables and verdicts are printed for.
 func (a *Env) Screen() report.Screen {
-	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose}
+	s := report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose, Rest: a.Rest}
+	if s.Terminal && s.Rest == "" {
+		s.Rest = "-v, or --report FILE.html"
+	}
+	if s.Verbose {
+		s.Rest = ""
+	}
+	return s
 }
 
 // Messages returns what messages on standard error are printed for.
@@ -97,6 +118,10 @@ func (a *Env) Messages() report.Screen {
 
 // WarnLong is like [Env.Warnf], for a text of several lines.
 func (a *Env) WarnLong(what string) {
+	if a.Warned != nil {
+		a.Warnf("%s", what)
+		return
+	}
 	for _, line := range a.Messages().Hang("warning: ", what) {
 		a.Logf("%s", line)
 	}

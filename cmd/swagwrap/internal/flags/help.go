@@ -25,7 +25,7 @@ var groups = []struct{ title, names string }{
 	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale draws settings weights " +
 		"temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
-	{"Calibration, guarantees and stopping early", "ensemble coverage set by folds within"},
+	{"Calibration, guarantees and stopping early", "ensemble shares coverage set by folds within"},
 	{"The ONNX model", "storage quantize calibration with-preprocessing check"},
 	{"Weights", "dtype"},
 	{"A folder for the Hub, or a page", "hub figures web"},

@@ -54,7 +54,7 @@ func (r sentences) ofData() string {
 
 // ofCheckpoints says what fit found about the checkpoints, in a few words.
 func (r sentences) ofCheckpoints() string {
-	found := study.Findings(r.Networks()...)
+	found := study.Findings(r.Averages, r.Networks()...)
 	switch {
 	case slices.ContainsFunc(found, func(f report.Finding) bool { return f.Serious }):
 		return "Doubtful: read their health first."

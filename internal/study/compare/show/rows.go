@@ -68,9 +68,11 @@ func (r rows) method(m *compare.Method) study.Row {
 		row.Cell("ece").Mark = aboveRange
 	}
 	row = append(row, study.Number(r.Loss().Key+"_at_best_t", "at best "+r.First().Symbol, m.AtBestT, report.Fixed(m.AtBestT, 4)),
-		study.Shown(noise, noiseOf(m)), study.Marked(marks(m, r.warningsOf(m))))
+		study.Shown(noise, noiseOf(m)), study.Marked(r.marks(m)))
 	if m.Scaling != nil && m.Scaling.Values() != nil {
 		add("temperatures", m.Scaling.Values())
+	} else if c := m.Scaling.Single(); c != nil {
+		add("calibration", study.Fields("method", c.Method, "norm", c.Norm()))
 	}
 	if m.Noise != nil {
 		var std [][]float64 // one, or one for each half

@@ -60,6 +60,53 @@ func (r rows) priceList() study.Section {
 	return s
 }
 
+// mostShort is the largest number of methods in the short table.
+const mostShort = 7
+
+// short shows the methods that the advice is about: the network as it is, the baselines with a temperature, what is advised, and what
+// comes near.
+func (r rows) short() study.Section {
+	v, loss := r.verdict, r.Loss().Key
+	wanted := []*compare.Method{v.Choice, r.Method(baseline.SGD), v.Base, v.Best, v.Rival, v.Candidate, v.Instead,
+		r.Method(baseline.SGDTemp), r.Method(baseline.SWA), r.Method(baseline.SWATemp), r.Method(baseline.SWAGTemp)}
+	taken := map[*compare.Method]bool{nil: true}
+	for _, m := range wanted {
+		if len(taken) <= mostShort {
+			taken[m] = true
+		}
+	}
+	s := study.Section{Columns: []study.Column{{Key: "method"}, {Key: "networks", Optional: 1}}}
+	for i, score := range r.Methods[0].Main() {
+		if score.Key == loss {
+			s.Columns = append(s.Columns, study.Keys(loss, loss+"_difference")...)
+		} else {
+			s.Columns = append(s.Columns, study.Column{Key: score.Key, Optional: max(0, 2*i-1)})
+		}
+	}
+	s.Columns = append(s.Columns, study.Column{Key: " "})
+	scaled := false
+	for i, m := range r.Methods {
+		if taken[m] {
+			marks := study.Marked("")
+			if m == v.Choice {
+				marks = study.Marked(deployed)
+			}
+			s.Rows = append(s.Rows, append(study.Row{study.Shown("networks", report.Thousands(m.Networks)), marks}, r.methods[i]...))
+			scaled = scaled || m.Scaling != nil && m.Scaling.Values() != nil
+		}
+	}
+	if v.Choice != nil {
+		for _, w := range r.warningsOf(v.Choice) {
+			s.Warn("warning: " + short(v.Choice) + ": " + w.Error())
+		}
+	}
+	if scaled {
+		s.Warn(fmt.Sprintf("%s is the temperature that the scores are divided by. Above 1, the network is too sure without it.",
+			r.First().Symbol))
+	}
+	return s
+}
+
 const (
 	// aboveRange marks a calibration error above the range of a calibrated model.
 	aboveRange = "^"
@@ -185,17 +232,23 @@ func (r rows) staleNote() string {
 	return note
 }
 
-// marks returns the marks that refer to the notes below a table.
-func marks(m *compare.Method, warnings []error) string {
+// marks returns the marks that refer to the notes below a table, and the one of the method to deploy.
+func (r words) marks(m *compare.Method) string {
 	mark := ""
 	if m.StaleBN {
 		mark = "!"
 	}
-	if len(warnings) > 0 {
+	if len(r.warningsOf(m)) > 0 {
 		mark += "*"
+	}
+	if m == r.verdict.Choice {
+		mark = strings.TrimSpace(mark + " " + deployed)
 	}
 	return mark
 }
+
+// deployed marks the method to deploy.
+const deployed = "← deploy"
 
 // warningsOf returns the warnings about a method. The one to deploy was better in a cross-validation, so that a temperature is not safer.
 func (r words) warningsOf(m *compare.Method) []error {

@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 const (
@@ -130,12 +132,60 @@ func (r sentences) headline() (lines []string) {
 		return lines
 	}
 	lines = append(lines, fmt.Sprintf("Deploy %s: %s for each prediction.", called(c.Choice), r.price(c.Choice)))
-	lines = append(lines, r.gainLine()...)
+	lines = slices.Concat(lines, r.changeLine(), r.sureLine(), r.gainLine())
 	if c.Instead != nil {
 		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)),
 			study.IntervalText(r.Held(c.Choice, c.Instead, c.By.Minus()))))
 	}
 	return slices.Concat(lines, r.togetherLine(), r.rivalLine())
+}
+
+// changeLine says what the choice has in place of the network as it is.
+func (r sentences) changeLine() []string {
+	own, m := r.Method(baseline.SGD), r.verdict.Choice
+	if own == nil || own == m {
+		return nil
+	}
+	line := fmt.Sprintf("Your network has %s %s.", r.Loss().Name, report.Fixed(r.Value(own), 4))
+	if r.CountsErrors() && own.Has("accuracy") {
+		line += fmt.Sprintf(" The accuracy is %s.", report.InsteadOf(m.Value("accuracy"), own.Value("accuracy"), report.Percent, 1))
+	}
+	return []string{line}
+}
+
+// sureLine says how sure the network as it is and the choice are, and how often they are right.
+func (r sentences) sureLine() []string {
+	own, m := r.Method(baseline.SGD), r.verdict.Choice
+	says, right := confidence(own)
+	if _, decided := r.Task.(task.Decided); decided || right != right || !own.Has("ece_calibrated_high") {
+		return nil
+	}
+	what := "as sure as it should be"
+	if own.Value("ece") > own.Value("ece_calibrated_high") {
+		what = "not sure enough"
+		if says > right {
+			what = "too sure"
+		}
+	}
+	line := fmt.Sprintf("Your network is %s: it says %s on average, and is right in %s.", what, report.Percent(says, 1),
+		report.Percent(right, 1))
+	if of, right := confidence(m); m != own && right == right {
+		line += fmt.Sprintf(" %s says %s, and is right in %s.", capital(called(m)), report.Percent(of, 1), report.Percent(right, 1))
+	}
+	return []string{line}
+}
+
+// confidence returns the mean confidence of a method and its accuracy, or NaN.
+func confidence(m *compare.Method) (confidence, accuracy float64) {
+	n := 0.
+	if m != nil {
+		for _, b := range m.Reliability {
+			confidence += float64(b.Count) * b.Confidence
+			accuracy += float64(b.Count) * b.Accuracy
+			n += float64(b.Count)
+		}
+	}
+	return confidence / n, accuracy / n
 }
 
 // togetherLine says that validation data chose too, if the test data alone would choose another method of as few networks.

@@ -1,0 +1,241 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A Window says which checkpoints are averaged: the last ones, with weights that rise. Its zero value stands for all alike.
+type Window struct {
+	Last  int // the number of checkpoints; 0 for all
+	Power int // see [swag.FitOptions.Power]
+}
+
+// String describes the window.
+func (w Window) String() string {
+	switch {
+	case w.Power > 0:
+		return "weights that rise as " + w.weights()
+	case w.Last > 0:
+		return fmt.Sprintf("the last %d", w.Last)
+	}
+	return "all"
+}
+
+// Setting returns what makes a fit take the window, which is not that of all checkpoints.
+func (w Window) Setting() (name setting.Setting, value string) {
+	if w.Power > 0 {
+		return setting.Mean, w.weights()
+	}
+	return setting.Last, strconv.Itoa(w.Last)
+}
+
+// weights says how the weights rise.
+func (w Window) weights() string { return fmt.Sprintf("t^%d", w.Power) }
+
+// The windows that are tried, besides all checkpoints. A power of 4 has half of the weight on the last eighth of the checkpoints. Powers
+// of 2 and 8 are no better: fixtures/windows.
+var (
+	windowLasts = []int{3, 5, 10, 20}
+	windowPower = 4
+)
+
+// leastWindowed is the number of checkpoints from which windows are tried.
+const leastWindowed = 5
+
+// Windows returns the windows that are tried, all checkpoints first. A fit with the posterior's options can take each.
+func (s *Sweep) Windows() []Window {
+	p := s.Network.Posterior
+	list, o := []Window{{}}, p.Options
+	if len(p.Checkpoints) < leastWindowed {
+		return list
+	}
+	for _, k := range windowLasts {
+		if k < len(p.Checkpoints) {
+			list = append(list, Window{Last: k})
+		}
+	}
+	if o.Deviations == swag.Running && o.Compat == "" {
+		list = append(list, Window{Power: windowPower})
+	}
+	return list
+}
+
+// WindowChoice is the choice of a window on validation data.
+type WindowChoice struct {
+	Window      // the chosen one
+	Checkpoints int
+	Tried       []TriedWindow // all checkpoints first
+	// Over is the loss of the window with the lowest one minus that of all checkpoints. The interval holds for all windows together.
+	Over chance.Interval
+	// Why is the reason why nothing tells, or "".
+	Why      string
+	By       string // what is fitted for each window, in words
+	Examples int    // that chose
+	Images   int64  // that the networks saw
+}
+
+// TriedWindow is a window with its mean first loss. Each example has that of a fit without it.
+type TriedWindow struct {
+	Window
+	NLL    float64
+	losses []float64
+}
+
+// Better reports whether a window takes the place of all checkpoints.
+func (c *WindowChoice) Better() bool { return c.Window != Window{} }
+
+// Found says in words what was found.
+func (c *WindowChoice) Found() string {
+	switch {
+	case c.Why != "":
+		return fmt.Sprintf("SWA averages all %d checkpoints alike: %s.", c.Checkpoints, c.Why)
+	case c.Better():
+		return fmt.Sprintf("%s validation examples prefer %v of %d checkpoints to all of them: NLL %s %s, with the choice counted.",
+			report.Thousands(c.Examples), c.Window, c.Checkpoints, report.Signed(c.Over.Mean, 4),
+			report.Interval(c.Over.Low, c.Over.High, 4))
+	}
+	return fmt.Sprintf("%s validation examples show no average that is better than that of all %d checkpoints.",
+		report.Thousands(c.Examples), c.Checkpoints)
+}
+
+// String says in words what was found, and what it cost.
+func (c *WindowChoice) String() string {
+	if c.Why != "" {
+		return c.Found()
+	}
+	var tried []string
+	for _, t := range c.Tried {
+		tried = append(tried, fmt.Sprintf("%s for %v", report.Fixed(t.NLL, 4), t.Window))
+	}
+	return fmt.Sprintf("%s With %s for each average, the NLL is %s. %d networks saw %s examples for this choice.", c.Found(), c.By,
+		strings.Join(tried, ", "), len(c.Tried), report.Thousands(int(c.Images)))
+}
+
+// ChooseWindow compares averages of the posterior's checkpoints, in training order, on the validation data: [Windows]. Each has batch-norm
+// statistics and a temperature of its own. A window is taken only if it is better than all checkpoints by more than chance, with the
+// choice among the windows counted: its interval, which holds for all windows together, excludes 0. So few labels choose nothing.
+func (s *Sweep) ChooseWindow(ctx context.Context, run infer.Run, models []*onnxio.Model) (*WindowChoice, error) {
+	c := &WindowChoice{Checkpoints: len(models), Examples: s.Validation.Len()}
+	on := s.tuning()
+	var theta []weights.Vector
+	for _, m := range models {
+		parameters, _, err := s.Network.Vectors(m)
+		if err != nil {
+			return nil, err
+		}
+		theta = append(theta, parameters)
+	}
+	for _, w := range s.Windows() {
+		tried, why, err := on.window(ctx, run, w, theta, c)
+		for _, m := range models {
+			m.Release()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.Images += on.each(); why != "" {
+			c.Why = why
+			return c, nil
+		}
+		c.Tried = append(c.Tried, tried)
+	}
+	c.choose()
+	return c, ctx.Err()
+}
+
+// choose takes the window with the lowest loss, if its interval allows it.
+func (c *WindowChoice) choose() {
+	var differences [][]float64
+	for _, t := range c.Tried[1:] {
+		differences = append(differences, minus(t.losses, c.Tried[0].losses))
+	}
+	best := 0
+	for k, over := range chance.Together(differences, make([]float64, len(differences))) {
+		if k == 0 || over.Mean < c.Over.Mean {
+			best, c.Over = k, over
+		}
+	}
+	if c.Over.High < 0 {
+		c.Window = c.Tried[1+best].Window
+	}
+}
+
+// WindowImages returns the number of examples that the networks of [Sweep.ChooseWindow] see.
+func (s *Sweep) WindowImages() int64 {
+	on := s.tuning()
+	return int64(len(s.Windows())) * on.each()
+}
+
+// window predicts the data with an average, and computes its losses. why says that the data determine no temperature.
+func (s *Sweep) window(ctx context.Context, run infer.Run, w Window, theta []weights.Vector, c *WindowChoice) (t TriedWindow, why string, err error) {
+	if w.Last > 0 {
+		theta = theta[len(theta)-w.Last:]
+	}
+	parameters, who := swag.Average(theta, w.Power), fmt.Sprintf("SWA, %v", w)
+	if (w == Window{}) {
+		all, err := swag.NewSampler(s.Network.Posterior, swag.SampleOptions{})
+		if err != nil {
+			return t, "", err
+		}
+		parameters = all.Vector(ctx, 0)
+	}
+	fresh, err := batchnorm.Recompute(ctx, run, s.Network, parameters, s.BatchNorm)
+	if err != nil {
+		return t, "", fmt.Errorf("%s: %w", who, err)
+	}
+	model, err := s.Network.Model(who, parameters, weights.Slice(fresh.Statistics))
+	if err != nil {
+		return t, "", err
+	}
+	sums := &infer.Sums{}
+	if err := run.Predict(ctx, model, s.Test, sums); err != nil {
+		return t, "", err
+	}
+	by := sums.Task.Calibrators()[0]
+	if noise := task.Missing(sums.Task); noise != nil {
+		by = *noise
+	}
+	fitted, err := by.On(sums.Mean(), s.Test.Labels())
+	if err != nil {
+		return t, err.Error(), nil // a true class has probability 0
+	}
+	if why := fitted.Undetermined(); why != "" {
+		return t, "the validation data determine no " + by.Words + ": " + why, nil
+	}
+	t.Window, c.By = w, by.Words
+	one := fitted.Rounded().Single()
+	number, _ := one.Number()
+	refit, err := chance.NewRefit(func(factor float64) ([]float64, [][]float64, error) {
+		list, err := task.Losses(sums.Task, sums.Task.Apply(nil, one.With(number*factor), sums.Mean()), s.Test.Labels(), s.options())
+		if err != nil {
+			return nil, nil, err
+		}
+		return list[0].Values, nil, nil
+	})
+	if err != nil {
+		return t, "", err
+	}
+	if t.losses = refit.Unseen; t.losses == nil {
+		return t, "the validation data determine no " + by.Words, nil
+	}
+	if t.NLL = stat.Mean(t.losses, nil); math.IsNaN(t.NLL) || math.IsInf(t.NLL, 0) {
+		return t, "a loss is not finite", nil
+	}
+	return t, "", nil
+}
