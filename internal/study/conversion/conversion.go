@@ -264,7 +264,8 @@ func (s *Study) fit(r *Result, e *ensemble.Ensemble, full, low *side) (*Result, 
 		again := calibration.Study{Method: calibration.None, Folds: folds, Seed: seed, Fit: &rest}
 		again.Guarantee.Data = s.dataOf(low.of)
 		if c := g.Coverage; c != nil {
-			again.Guarantee.Amount, again.Guarantee.Method, again.Guarantee.By = calibration.Amount{Level: c.Level, Size: c.Size}, c.Method, c.By
+			again.Guarantee.Amount = calibration.Amount{Level: c.Level, Size: c.Size}
+			again.Guarantee.Method, again.Guarantee.By = c.Method, c.By
 		}
 		if g.Answers != nil {
 			again.Criterion = detect.Criterion{Name: detect.ByRisk, Want: g.Answers.Risk}
