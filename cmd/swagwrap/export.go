@@ -259,7 +259,7 @@ func (o *exportOptions) export(ctx context.Context) error {
 			"--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
 	}
 	if path == "" || o.member.Set || posterior {
-		err := o.Refuse("network", "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/, or for a model of an ENSEMBLE")
+		err := o.Refuse("network", "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz, FOLDER/, or for a model of an ENSEMBLE")
 		if err != nil {
 			return err
 		}
