@@ -122,7 +122,8 @@ func (p *qdqPlanner) plan() {
 			continue
 		}
 		out := layer.out
-		if r := p.readers[out]; len(r) == 1 && slices.Contains([]string{"Relu", "Clip"}, r[0].OpType) && r[0].Inputs[0] == out && !p.given(out) {
+		r := p.readers[out]
+		if len(r) == 1 && slices.Contains([]string{"Relu", "Clip"}, r[0].OpType) && r[0].Inputs[0] == out && !p.given(out) {
 			out = r[0].Outputs[0]
 		}
 		if !p.given(out) {
@@ -258,10 +259,14 @@ func (p *qdqPlanner) write() *QDQ {
 		zero := add(name(base+"/zero"), Int8, channels)
 		l.Int8, l.Step = add(name(base+"/int8"), Int8, l.Shape...), add(name(base+"/step"), Float, channels)
 		l.weight = name(base + "/float")
-		p.first = append(p.first, wire.Node("DequantizeLinear", l.weight, []string{l.Int8, l.Step, zero}, []string{l.weight}, wire.Int("axis", int64(l.Axis)))...)
+		dequantize := func(output string, axis int, inputs ...string) string {
+			p.first = append(p.first, wire.Node("DequantizeLinear", output, inputs, []string{output}, wire.Int("axis", int64(axis)))...)
+			return output
+		}
+		dequantize(l.weight, l.Axis, l.Int8, l.Step, zero)
 		if l.Bias != nil || l.Norm != nil {
-			l.Int32, l.Steps, l.bias = add(name(base+"/bias"), Int32, channels), add(name(base+"/bias/step"), Float, channels), name(base+"/bias/float")
-			p.first = append(p.first, wire.Node("DequantizeLinear", l.bias, []string{l.Int32, l.Steps}, []string{l.bias}, wire.Int("axis", 0))...)
+			l.Int32, l.Steps = add(name(base+"/bias"), Int32, channels), add(name(base+"/bias/step"), Float, channels)
+			l.bias = dequantize(name(base+"/bias/float"), 0, l.Int32, l.Steps)
 		}
 		out.Layers = append(out.Layers, *l)
 	}

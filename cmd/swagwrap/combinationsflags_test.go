@@ -22,6 +22,7 @@ var flagValues = map[string]string{
 	"bn-data":             "‖classes/train.npz|pixels/train.npz|table/test.csv|mine/x.npz|mine|missing.npz|classes/p.safetensors|words/text.txt",
 	"bn-samples":          "5|4|50%|all|auto|ordered‖1|0|200%|x|1000",
 	"card":                "‖classes/card.json|words/card.json|mine/x.json|missing.json|classes/names.txt",
+	"calibration":         "‖classes/test.npz|words/text.txt|mine/x.npz|missing.npz",
 	"check":               "‖classes/test.npz|words/text.txt|mine/x.npz|mine",
 	"checkpoint":          "‖classes/1.onnx|table/1.onnx|mine/x.onnx|classes",
 	"checkpoints":         "‖out|classes|mine|missing|mine/x.txt",
@@ -83,6 +84,7 @@ var flagValues = map[string]string{
 	"precision":           "f32|auto‖bf16|bf16,measured|f16|x",
 	"preprocess":          "‖none|imagenet|mean=0.5|mean=x|input-size=0|input-size=2|mine/x.txt|std=0|scale=2|bogus=1",
 	"provider":            "cpu‖auto|openvino|webgpu|cuda|x",
+	"quantize":            "int8‖x|int4",
 	"rank":                "0|1|2‖-1|99|x",
 	"sweep rank":          "0|1|0,1‖-1|99|x|0.5",
 	"reference":           "‖mine/x.npz|classes/test.npz|missing.npz|mine",
@@ -158,7 +160,7 @@ func (s *scene) derived(command, flag string) []string {
 	switch flag {
 	case "bn-data":
 		return s.training
-	case "val", "check":
+	case "val", "check", "calibration":
 		return slices.Concat(s.data, s.data, s.few)
 	case "labels":
 		if command == "compare" || command == "try" {

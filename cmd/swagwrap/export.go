@@ -259,7 +259,8 @@ func (o *exportOptions) export(ctx context.Context) error {
 			"--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
 	}
 	if path == "" || o.member.Set || posterior {
-		if err := o.Refuse("network", "", "--* is for weights, or for one model of an ENSEMBLE"); err != nil {
+		err := o.Refuse("network", "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz, FOLDER/, or for a model of an ENSEMBLE")
+		if err != nil {
 			return err
 		}
 	}

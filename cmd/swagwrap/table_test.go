@@ -32,7 +32,7 @@ var tables = map[string]func() (options any, table flags.Table){
 // values are texts. Each flag takes some of them.
 var values = strings.Fields("0 1 2 3 11 -1 0.5 0x10 1e-3 1e2 -0 .25 90% 10% a,b a=b NAME=parameter x=1,y=2 h0=hn@1 0.001,99% 0,5,20 512,64 " +
 	"4G 500M 1/3 head=none rows=2 blocks=512 val=l.csv test=t.csv f1 recall=0.9 risk=0.01 swa,swag all common " +
-	"true false auto given ask keep drop labels classes regression final reference folded pipe none pixels seen names numbers lac int8,external " +
+	"true false auto given ask keep drop labels classes regression final reference folded pipe none pixels seen names numbers lac int8 int8,external " +
 	"f16 bf16,measured openvino cuda skip original main logits text npy=maps off accuracy=95.3%,loss=0.2011,n=5000 fail warn independent")
 
 // A table goes both ways: what a command line fills into the options is what the options' own words fill in again.

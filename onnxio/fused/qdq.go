@@ -145,7 +145,7 @@ const (
 	// that more than 7 bits would overflow there, in silence.
 	mostInt8 = 64
 	// mostBias is the largest bias in int32.
-	mostBias = 1 << 30
+	mostBias = math.MaxInt32 / 2
 )
 
 // fold makes a batch norm a part of the weights and the bias of a convolution.

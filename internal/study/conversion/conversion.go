@@ -41,6 +41,16 @@ type Study struct {
 	// CPUSeconds returns the CPU time of the process.
 	CPUSeconds func() float64
 	Producer   string
+
+	labels target.Target
+}
+
+func product(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
 }
 
 // folds is the number of folds in which a calibration is scored.
@@ -60,7 +70,7 @@ type side struct {
 	path    string
 	bytes   int64
 	names   []string
-	widths  []int
+	shapes  [][]int // of an example
 	values  [][]float64
 	seconds float64
 	of      *calibration.Predictions
@@ -80,7 +90,8 @@ func (s *Study) Run(ctx context.Context, full, low *ensemble.Fused, name string)
 		if err != nil {
 			return nil, err
 		}
-		notes = append(notes, fmt.Sprintf("the largest number in the members is %.3g (%s), and float16 holds 65504", peak.Value, peak.Tensor))
+		notes = append(notes, fmt.Sprintf("the largest number in the members is %.3g (%s), and float16 holds 65504", peak.Value,
+			peak.Tensor))
 	}
 	sides := []*side{{name: "float32"}, {name: name}}
 	for i, of := range []*ensemble.Fused{full, low} {
@@ -92,7 +103,7 @@ func (s *Study) Run(ctx context.Context, full, low *ensemble.Fused, name string)
 		return nil, err
 	}
 	for _, m := range sides {
-		if err := s.read(m, full.Task().About().Name); err != nil {
+		if err := s.read(m, full.Task()); err != nil {
 			return nil, fmt.Errorf("%s: in %s: %w", s.Path, m.name, err)
 		}
 	}
@@ -100,8 +111,23 @@ func (s *Study) Run(ctx context.Context, full, low *ensemble.Fused, name string)
 }
 
 // usable returns an error unless the ensemble predicts one label, or one set of labels or numbers, for each example.
-func (s *Study) usable(e *ensemble.Ensemble) error {
-	if !s.Data.Labels().Known() {
+func (s *Study) usable(e *ensemble.Ensemble) (err error) {
+	rows := make([]int, s.Data.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	known, err := dataset.LoadRows(s.Data, rows)
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		one, err := known.Load(i) // labels of positions are read one by one
+		if err != nil {
+			return err
+		}
+		s.labels.Classes, s.labels.Values = append(s.labels.Classes, one.Classes...), append(s.labels.Values, one.Values...)
+	}
+	if !s.labels.Known() {
 		return fmt.Errorf("%s: has no labels", s.Path)
 	}
 	return e.Guarantee.Exportable()
@@ -159,7 +185,7 @@ func (s *Study) run(ctx context.Context, sides []*side) error {
 			return err
 		}
 		defer session.Close()
-		m.values, m.widths = make([][]float64, len(m.names)), make([]int, len(m.names))
+		m.values, m.shapes = make([][]float64, len(m.names)), make([][]int, len(m.names))
 		sessions = append(sessions, session)
 	}
 	batch := infer.DefaultBatchSize
@@ -195,8 +221,11 @@ func (m *side) add(out []ort.Tensor, n int) error {
 		if err != nil {
 			return err
 		}
-		m.widths[k] = len(values) / int(o.Shape[0])
-		for _, v := range values[:n*m.widths[k]] {
+		m.shapes[k] = nil
+		for _, d := range o.Shape[1:] {
+			m.shapes[k] = append(m.shapes[k], int(d))
+		}
+		for _, v := range values[:n*len(values)/int(o.Shape[0])] {
 			if v-v != 0 {
 				return fmt.Errorf("%s: %s is %v: a number in the network is too large for %s", m.path, m.names[k], v, m.name)
 			}
@@ -207,7 +236,8 @@ func (m *side) add(out []ort.Tensor, n int) error {
 }
 
 // read gives what a model computed the form of saved predictions.
-func (s *Study) read(m *side, of string) (err error) {
+func (s *Study) read(m *side, t task.Task) (err error) {
+	of, axis := t.About().Name, task.SpecOf(t).Axis
 	path := m.path + ".npz"
 	f, err := os.Create(path)
 	if err != nil {
@@ -220,19 +250,25 @@ func (s *Study) read(m *side, of string) (err error) {
 			name = map[target.Kind]string{target.Classes: "probs", target.Labels: "probabilities"}[task.TraitsOf(of).Labels]
 		}
 		if name != "entropy" && name != "mutual_information" {
-			err = errors.Join(err, a.Floats(name, m.values[k], n, m.widths[k]))
+			err = errors.Join(err, a.Floats(name, m.values[k], append([]int{n}, m.shapes[k]...)...))
 		}
 	}
-	if known := s.Data.Labels(); known.Classes != nil {
-		err = errors.Join(err, a.Ints("labels", known.Classes, n))
+	shape := []int{n}
+	if axis != 0 { // a label for each position, which has its scores along an axis
+		shape = append(shape, m.shapes[0]...)
+		at := (axis + len(shape)) % len(shape)
+		shape = append(shape[:at:at], shape[at+1:]...)
+	}
+	if known := s.labels; known.Classes != nil {
+		err = errors.Join(err, a.Ints("labels", known.Classes, shape...))
 	} else {
 		name := map[target.Kind]string{target.Numbers: "targets", target.Labels: "labels"}[task.TraitsOf(of).Labels]
-		err = errors.Join(err, a.Floats(name, known.Values, n, known.Width))
+		err = errors.Join(err, a.Floats(name, known.Values, append(shape, len(known.Values)/product(shape))...))
 	}
 	if err = errors.Join(err, a.Close(), f.Close()); err != nil {
 		return err
 	}
-	m.of, err = calibration.Read(path, of, predictions.ReadOptions{})
+	m.of, err = calibration.Read(path, of, predictions.ReadOptions{Axis: axis})
 	return err
 }
 
@@ -263,7 +299,8 @@ func (s *Study) fit(r *Result, e *ensemble.Ensemble, full, low *side) (*Result, 
 		again := calibration.Study{Method: calibration.None, Folds: folds, Seed: seed, Fit: &rest}
 		again.Guarantee.Data = s.dataOf(low.of)
 		if c := g.Coverage; c != nil {
-			again.Guarantee.Level, again.Guarantee.Method, again.Guarantee.By = c.Level, c.Method, c.By
+			again.Guarantee.Amount = calibration.Amount{Level: c.Level, Size: c.Size}
+			again.Guarantee.Method, again.Guarantee.By = c.Method, c.By
 		}
 		if g.Answers != nil {
 			again.Criterion = detect.Criterion{Name: detect.ByRisk, Want: g.Answers.Risk}
