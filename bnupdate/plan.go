@@ -155,8 +155,8 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep,
 	return p, nil
 }
 
-// Counted returns the plan for layers whose statistics were updated so often between the last two checkpoints, by the names of their running
-// means. [Plan.Check] then knows which of them move alike.
+// Counted returns the plan for layers whose statistics were updated so often between the last two checkpoints, by the names of their
+// running means. [Plan.Check] then knows which of them move alike.
 func (p *Plan) Counted(updates map[string]int64) *Plan {
 	counted := *p
 	counted.layers = slices.Clone(p.layers)

@@ -7,7 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Layers are told apart only if their numbers of updates differ. Names in the graph and in the checkpoints may begin otherwise.
+// Layers are distinguished only if their numbers of updates differ. Names in the graph and in the checkpoints may begin otherwise.
 func TestUpdatesOf(t *testing.T) {
 	t.Parallel()
 	layout := func(names ...string) *weights.Layout {
