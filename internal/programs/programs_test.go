@@ -200,7 +200,7 @@ func TestNear(t *testing.T) {
 		"timm, its network's own crop": {
 			state: "script.pt.tar",
 			beside: map[string]string{
-				"args.yaml":   "img_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: bilinear\ncrop_pct: null\n",
+				"args.yaml":   "model: resnet18\nimg_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: bilinear\ncrop_pct: null\n",
 				"summary.csv": "epoch,eval_loss\n0,2\n",
 			},
 			program:  "timm",
@@ -210,7 +210,7 @@ func TestNear(t *testing.T) {
 		"timm, its network's own interpolation": {
 			state: "script.pt.tar",
 			beside: map[string]string{
-				"args.yaml":   "img_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: ''\ncrop_pct: 1.0\n",
+				"args.yaml":   "model: resnet18\nimg_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: ''\ncrop_pct: 1.0\n",
 				"summary.csv": "epoch,eval_loss\n0,2\n",
 			},
 			program:  "timm",
@@ -248,10 +248,16 @@ func TestNear(t *testing.T) {
 			measured: "eval_accuracy 0.9, eval_loss 0.5",
 			pad:      50,
 		},
+		"a program with files of these names": {
+			state:    "zip.pt",
+			beside:   map[string]string{"args.yaml": "lr: 0.1\n", "summary.csv": "epoch,eval_loss\n0,2\n"},
+			program:  "timm",
+			measured: "eval_loss 2",
+		},
 		"timm, with a configuration of the hub": {
 			state: "zip.pt",
 			beside: map[string]string{
-				"args.yaml":   "img_size: 32\n",
+				"args.yaml":   "model: resnet18\nimg_size: 32\n",
 				"summary.csv": "epoch,eval_loss\n0,2\n",
 				"config.json": `{"architecture": "resnet18", "pretrained_cfg": {"input_size": [3, 32, 32], "crop_pct": 0.9}}`,
 			},
