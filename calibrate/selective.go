@@ -1,12 +1,6 @@
 package calibrate
 
-import (
-	"fmt"
-	"math"
-	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "math"
 
 const (
 	badCoverage = "calibrate: coverage is not above 0 and at most 1"
@@ -99,86 +93,6 @@ func riskAt(points []RiskPoint, coverage float64) float64 {
 func ceilShare(share float64, n int) int {
 	x := share * float64(n)
 	return max(1, int(math.Ceil(x-1e-9*math.Max(1, x))))
-}
-
-// RiskConfidence is the confidence of the bound of [FitAnswering], and riskTests the number of thresholds that it tests.
-const (
-	RiskConfidence = 0.95
-	riskTests      = 20
-)
-
-// Answering is a rule that answers only the examples whose confidence is above a threshold.
-type Answering struct {
-	Threshold float64 // −1 answers all examples
-	Coverage  float64 // share of answered examples of the fit
-	Risk      float64 // share of wrong answers among them
-}
-
-// FitAnswering chooses the lowest threshold whose answers are wrong with at most the probability risk. This holds with 95 %
-// confidence over the examples g of the fit. It is selection with guaranteed risk (Geifman and El-Yaniv 2017), by the rules
-// of learn then test (Angelopoulos et al. 2021).
-//
-// It tests 20 thresholds that answer m examples each, with e errors, by the exact binomial tail
-//
-//	P(Binomial(m, risk) ≤ e) ≤ (1 − 0.95)/20
-//
-// The numbers m are evenly spaced from the smallest that can pass to all examples. The examples above the confidence of
-// rank m+1 are independent, given this confidence. So the guarantee needs only that examples are independent and new ones
-// have the same distribution. Bonferroni's correction has more coverage here than a fixed sequence of tests, which stops at
-// the first failure.
-//
-// FitAnswering sorts g. It returns an error if no threshold passes, and panics unless 0 < risk < 1.
-func FitAnswering(g []TopLabel, risk float64) (Answering, error) {
-	return FitAnsweringAbove(g, risk, func(confidence float64) float64 { return confidence })
-}
-
-// FitAnsweringAbove is [FitAnswering] with thresholds that raise makes higher. What raise returns must depend on its argument
-// alone, and not be below it: the examples above it are then independent too.
-func FitAnsweringAbove(g []TopLabel, risk float64, raise func(confidence float64) float64) (Answering, error) {
-	if !(0 < risk && risk < 1) {
-		panic(badRisk)
-	}
-	order(g)
-	slices.Reverse(g)
-	n, level := len(g), (1-RiskConfidence)/riskTests
-	least := math.Ceil(math.Log(level) / math.Log1p(-risk)) // for a tiny risk it is beyond integers
-	if float64(n) < least {
-		return Answering{}, fmt.Errorf("%d examples cannot show a risk of at most %g, want at least %.10g", n, risk, least)
-	}
-	first := int(least)
-	for j := riskTests - 1; j >= 0; j-- {
-		m, threshold := first+(n-first)*j/(riskTests-1), -1.0
-		if m < n {
-			threshold = raise(g[m].Confidence)
-			for m > 0 && g[m-1].Confidence <= threshold {
-				m--
-			}
-		}
-		wrong := 0
-		for _, x := range g[:m] {
-			if !x.Correct {
-				wrong++
-			}
-		}
-		if m > 0 && (distuv.Binomial{N: float64(m), P: risk}).CDF(float64(wrong)) <= level {
-			return Answering{threshold, ratio(m, n), ratio(wrong, m)}, nil
-		}
-	}
-	return Answering{}, fmt.Errorf("no threshold shows a risk of at most %g with %g %% confidence", risk, 100*RiskConfidence)
-}
-
-// Judge returns the coverage and the risk of the rule on other examples. The risk is NaN if none is answered.
-func (a Answering) Judge(g []TopLabel) (coverage, risk float64) {
-	answered, wrong := 0, 0
-	for _, x := range g {
-		if x.Confidence > a.Threshold {
-			answered++
-			if !x.Correct {
-				wrong++
-			}
-		}
-	}
-	return ratio(answered, len(g)), ratio(wrong, answered)
 }
 
 func ratio(part, whole int) float64 { return float64(part) / float64(whole) } // NaN if whole is 0

@@ -26,17 +26,35 @@ func (f Filled) Half() (Filled, error) {
 }
 
 func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
+	half, _, err := t.halved(l, false)
+	return half, err
+}
+
+// StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. So must what is
+// given for its float32 inputs, and so are its outputs.
+func (t *Template) StoredHalf(l *weights.Layout) (half *Template, stored map[string]bool, err error) {
+	return t.halved(l, true)
+}
+
+func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]bool, error) {
 	m, err := t.Model(t.files[0].name, l)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g, e := m.Graph, m.Edit()
 	for _, n := range g.Nodes {
 		nested := slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
 		if nested || n.Domain != "" && n.Domain != "ai.onnx" || m.Opset < 12 {
-			return nil, fmt.Errorf("node %q (%s), opset %d: float16 needs opset 12 or later, and no control flow or custom operators",
+			return nil, nil, fmt.Errorf("node %q (%s), opset %d: float16 needs opset 12 or later, and no control flow or custom operators",
 				n.Name, n.OpType, m.Opset)
 		}
+		if store && n.recurrent() {
+			return nil, nil, fmt.Errorf("node %q (%s): ONNX Runtime has no such operator in float16 for the processor", n.Name, n.OpType)
+		}
+	}
+	stored := make(map[string]bool)
+	if store {
+		stored = storable(g)
 	}
 	taken, as := e.names(), map[string]string{} // names in float16, by those in float32
 	name := func(s string) string {
@@ -56,12 +74,12 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 	}
 	var first []byte
 	for _, in := range m.FeedInputs() {
-		if in.ElemType == Float {
+		if in.ElemType == Float && !store {
 			first = append(first, halve(in.Name)...)
 		}
 	}
 	for _, t := range g.Initializers {
-		if t.ElemType == Float {
+		if t.ElemType == Float && !stored[t.local] {
 			first = append(first, halve(t.local)...)
 		}
 	}
@@ -72,13 +90,13 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 		switch {
 		case n.OpType == "Cast" && to != nil && ElemType(to.Int) == Float:
 			e.setInt(n, "to", int64(Float16))
-		case n.givesFloat():
+		case n.givesFloat() && !stored[n.Outputs[0]]:
 			after[i] = halve(n.Outputs[0])
 		}
 	}
 	var last []byte
 	for _, out := range g.Outputs {
-		if out.ElemType != Float {
+		if out.ElemType != Float || store {
 			continue
 		}
 		if as[out.Name] == "" { // computed: the node gives another value, and a Cast the output
@@ -113,7 +131,29 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 	for _, at := range g.inferred {
 		e.splice(at, nil, g.msg)
 	}
-	return e.Template(l)
+	half, err := e.Template(l)
+	return half, stored, err
+}
+
+// storable lists the float32 tensors of a graph that no operator needs in float32.
+func storable(g *Graph) map[string]bool {
+	stored := make(map[string]bool)
+	for _, t := range g.Initializers {
+		stored[t.local] = t.ElemType == Float
+	}
+	for i := range g.Nodes {
+		if n := &g.Nodes[i]; n.constant != nil && n.constant.ElemType == Float {
+			stored[n.Outputs[0]] = true
+		}
+	}
+	for _, n := range g.Nodes {
+		for _, k := range readsFloat[n.OpType] {
+			if k < len(n.Inputs) {
+				delete(stored, n.Inputs[k])
+			}
+		}
+	}
+	return stored
 }
 
 // givesFloat reports whether n gives float32 without reading any: a constant, or a value that it fills in.

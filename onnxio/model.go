@@ -161,6 +161,7 @@ const (
 	Float    ElemType = 1
 	Uint8    ElemType = 2
 	Int8     ElemType = 3
+	Int32    ElemType = 6
 	Int64    ElemType = 7
 	Bool     ElemType = 9
 	String   ElemType = 8

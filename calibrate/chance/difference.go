@@ -17,6 +17,11 @@ type Difference struct {
 	P        float64 // two-sided probability of a difference at least this large if there is none
 }
 
+// FewErrors is the number of errors that at least one of two predictors must make for the interval of a difference in NLL. With fewer
+// errors a loss depends on a handful of examples, and the normal approximation fails: with 3 to 10 errors, 95 % intervals hold in 79 to
+// 92 %. From 30 on they hold in 94 %: see TestDifferenceOfLosses.
+const FewErrors = 30
+
 // NewDifference returns the difference for the differences of the losses by example. The argument fits is the variance
 // that fitted numbers add: see [NewRefit]. The interval is Student's,
 //

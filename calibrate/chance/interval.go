@@ -43,6 +43,26 @@ func Exact(share float64, n int) Interval {
 	return i
 }
 
+// ExactMean returns the mean of shares of n examples, each from 0 to 1, with an interval as that of [Exact] for as many examples as the
+// variance of the shares is worth: shares of 0 and 1 have the variance mean·(1 − mean). Unlike Student's interval it holds if few shares
+// differ from 1. sum and squares are those of the shares. miss is 0.05 for an interval of 95 %.
+func ExactMean(sum, squares float64, n int, miss float64) Interval {
+	if n < 1 {
+		panic(badCount)
+	}
+	m := float64(n)
+	mean := sum / m
+	worth := m
+	if most := mean * (1 - mean); n > 1 && most > 0 {
+		variance := max(0, squares-m*mean*mean) / (m - 1)
+		t := student(m-1).Quantile(1-miss/2) / distuv.UnitNormal.Quantile(1-miss/2)
+		worth = m * most / max(min(variance, most), 1e-9*most) / (t * t)
+	}
+	i := Interval{Mean: mean}
+	i.Low, i.High = clopperPearson(mean*worth, worth, miss)
+	return i
+}
+
 // ErrorDifference returns (more − less)/n with its 95 % interval, for n pairs of which more have an error of the first predictor only,
 // and less one of the second only. One of each is added, so the interval has a width without any (Bonett and Price, Journal of
 // Educational and Behavioral Statistics 2012).

@@ -29,6 +29,7 @@ type Threshold struct {
 	Exact    float64 // in float64, as other libraries compute it; +Inf if there are too few examples
 	Cut      float32 // what decides; see the package
 	Examples int
+	Upper    int // see [Upper]
 }
 
 // Infinite reports whether the examples were too few. Then all classes are in the set.
@@ -37,7 +38,7 @@ func (t Threshold) Infinite() bool { return math.IsInf(t.Exact, 1) }
 // Fit chooses the threshold of the rule for examples with n×classes probabilities and their true classes. rows are
 // those that count.
 func (r *Rule) Fit(probs []float64, classes int, labels []int, rows []int, level float64) Threshold {
-	out := Threshold{Exact: math.Inf(1), Cut: Everything(r.Method), Examples: len(rows)}
+	out := Threshold{Exact: math.Inf(1), Cut: Everything(r.Method), Examples: len(rows), Upper: len(rows) + 1}
 	exact, units := make([]float64, 0, len(rows)), make([]float64, 0, len(rows))
 	var k Ranking
 	for _, i := range rows {
@@ -58,6 +59,14 @@ func (r *Rule) Fit(probs []float64, classes int, labels []int, rows []int, level
 	default:
 		out.Exact, out.Cut = q, r.CutOf(u)
 	}
+	covered := 0
+	for _, u := range units {
+		if r.Method == LAC && float32(-u) > out.Cut || r.Method != LAC && float32(u) < out.Cut {
+			covered++
+		}
+	}
+	slices.Sort(exact)
+	out.Upper = Upper(len(rows), len(slices.Compact(exact)), covered, out.Cut == Everything(r.Method))
 	return out
 }
 

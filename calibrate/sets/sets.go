@@ -1,7 +1,7 @@
 // Package sets chooses and applies the thresholds of guarantees that go into a model: sets of classes that contain the
 // true one, intervals, and the share of true labels that a set may miss.
 //
-// [Quantile] is the threshold of split conformal prediction. [Missed] is that of conformal risk control. [Rule] and
+// [Quantile] is the threshold of split conformal prediction. [Missed] and [Counted] are those of conformal risk control. [Rule] and
 // [Ranking] decide which classes are in a set.
 //
 // Package calibrate has sets with random numbers, which compare networks. A model has no random numbers, so the sets
@@ -23,6 +23,7 @@ package sets
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -47,14 +48,14 @@ var Methods = []string{string(LAC), string(APS), string(RAPS)}
 // Least returns the smallest number of examples that give a finite threshold: 1/α − 1 for the level 1 − α.
 func Least(level float64) int {
 	n := max(1, int(level/(1-level))-1)
-	for rank(level, n) > n {
+	for Rank(level, n) > n {
 		n++
 	}
 	return n
 }
 
-// rank returns ⌈(n+1)·level⌉. It tolerates rounding: 0.9·10 is 9.
-func rank(level float64, n int) int {
+// Rank returns ⌈(n+1)·level⌉. It tolerates rounding: 0.9·10 is 9.
+func Rank(level float64, n int) int {
 	x := level * float64(n+1)
 	return int(math.Ceil(x - 1e-9*x))
 }
@@ -64,7 +65,7 @@ func rank(level float64, n int) int {
 // guarantee. Quantile sorts the scores.
 func Quantile(scores []float64, level float64) (q float64, ok bool) {
 	checkLevel(level)
-	k := rank(level, len(scores))
+	k := Rank(level, len(scores))
 	if k > len(scores) {
 		return math.Inf(1), false
 	}
@@ -112,6 +113,30 @@ func (m *Missed) Add(probs ...float64) {
 	}
 }
 
+// Upper is [Upper] of 1 − probability, for examples with one true class.
+func (m *Missed) Upper(cut float32) int {
+	covered := 0.0
+	for p, n := range m.at {
+		if float32(p) > cut {
+			covered += n
+		}
+	}
+	return Upper(m.n, len(m.at), int(covered), cut < 0)
+}
+
+// Upper returns which of n sorted scores bounds what a threshold covers of new examples, or n+1 if none does. The threshold covers so
+// many of the scores, of which so many are distinct. Without equal scores it covers exactly what is up to its own score. Otherwise,
+// it may cover all up to the next one. everything says that it covers whatever comes.
+func Upper(n, distinct, covered int, everything bool) int {
+	switch {
+	case everything:
+		return n + 1
+	case distinct < n:
+		return covered + 1
+	}
+	return covered
+}
+
 // Len returns the number of examples.
 func (m *Missed) Len() int { return m.n }
 
@@ -137,6 +162,44 @@ func (m *Missed) Lowest(level float64) (p float64, ok bool) {
 		}
 	}
 	return 0, false // the budget is below n, so that only rounding leads here
+}
+
+// A Counted finds how few classes sets must have, so that their mean size is at most a guaranteed one (conformal risk control). The
+// size of an example's set is the mean over its positions.
+type Counted struct {
+	n  int
+	at map[float64]float64 // by how much the size falls if sets end at a probability
+}
+
+// Add adds the probabilities of all classes at so many positions of an example.
+func (c *Counted) Add(positions int, probs ...float64) {
+	if c.at == nil {
+		c.at = make(map[float64]float64)
+	}
+	c.n++
+	for _, p := range probs {
+		c.at[p] += 1 / float64(positions)
+	}
+}
+
+// Len returns the number of examples.
+func (c *Counted) Len() int { return c.n }
+
+// Highest returns the smallest probability p with which sets of all classes above p have at most the mean size, even if one more
+// example has all classes. It is −1 if every class may be in the set. ok is false if there are too few examples.
+func (c *Counted) Highest(size float64, classes int) (p float64, ok bool) {
+	total := float64(c.n + 1)
+	budget := size*total - float64(classes) + 1e-9*total
+	if budget < 0 {
+		return 0, false
+	}
+	sum := 0.0
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(c.at))) {
+		if sum += c.at[p]; sum > budget {
+			return p, true
+		}
+	}
+	return -1, true
 }
 
 const (
@@ -219,15 +282,20 @@ func (r *Rule) Cut(class int) float32 {
 
 // Penalties returns the penalty of each rank, from rank 1, in the units of sums. It is nil without one.
 func (r *Rule) Penalties(classes int) []float32 {
-	if r.Penalty == 0 {
+	step, most := r.Step()
+	if step == 0 {
 		return nil
 	}
-	step := math.Round(r.Penalty * grid)
 	out := make([]float32, classes)
 	for k := range out {
-		out[k] = float32(min(step*float64(max(0, k+1-r.Free)), mostPenalty))
+		out[k] = float32(min(float64(step)*float64(max(0, k+1-r.Free)), float64(most)))
 	}
 	return out
+}
+
+// Step returns the penalty of each rank above [Rule.Free] and the largest penalty, in the units of sums.
+func (r *Rule) Step() (step, most float32) {
+	return float32(min(math.Round(r.Penalty*grid), mostPenalty)), mostPenalty
 }
 
 // step is the part of a probability by which classes of equal probability are put in order, for each class. It is two
@@ -245,9 +313,23 @@ func Keys(classes int) []float32 {
 	return out
 }
 
-// Grid returns the factor that turns a probability into units of sums. The graph of a model rounds as [Ranking] does:
-// ⌊grid·p + ½⌋ in float32.
-func Grid() float32 { return grid }
+// A graph counts in larger units than [Ranking]: in 2⁻¹⁰, with 11 bits behind the point. So its numbers lie within float16, and the
+// small probabilities, which decide, keep their digits there.
+const (
+	// Coarse is the number of a graph's units in 1.
+	Coarse = 1 << 10
+	// Fine is the number of units of [Ranking] in one of a graph. The graph rounds as Ranking does, ⌊grid·p + ½⌋, part by part.
+	Fine = grid / Coarse
+)
+
+// Least returns what the classes behind one must exceed, so that it is in the set, in units of a graph: the bound of Σ − penalty.
+func (r *Rule) Least() []float32 {
+	out := make([]float32, len(r.Cuts))
+	for k, cut := range r.Cuts {
+		out[k] = float32((grid - math.Ceil(float64(cut))) / Fine) // sums are whole numbers of units
+	}
+	return out
+}
 
 // Ranking makes sets of many examples. Its memory is used again.
 type Ranking struct {
@@ -270,7 +352,8 @@ func (k *Ranking) Make(dst []bool, r *Rule, probs []float64) {
 	}
 }
 
-// Scores returns the sum that decides about each class, with the penalty of its rank, in units of sums. It is valid
+// Scores returns the number that decides about each class, in units of sums: 1 without all less probable classes, and the penalty of
+// the class's rank. That is the sum down to the class, but also in few digits, where a sum near 1 loses what it is about. It is valid
 // until the next call. See [Keys] for the order of classes.
 func (k *Ranking) Scores(r *Rule, probs []float64) []float32 {
 	n := len(probs)
@@ -292,10 +375,10 @@ func (k *Ranking) Scores(r *Rule, probs []float64) []float32 {
 		}
 		return a - b
 	})
-	sum := float32(0)
-	for at, c := range k.order {
-		sum += k.units[c]
-		k.scores[c] = sum
+	rest := float32(0)
+	for at, c := range slices.Backward(k.order) {
+		k.scores[c] = grid - rest
+		rest += k.units[c]
 		if k.penalties != nil {
 			k.scores[c] += k.penalties[at]
 		}

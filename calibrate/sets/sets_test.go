@@ -221,7 +221,7 @@ func TestCutsAreBeyond(t *testing.T) {
 				}
 				return n
 			}
-			want := rank(0.9, 60)
+			want := Rank(0.9, 60)
 			for _, noise := range []float64{0, 1e-7, 3e-7} {
 				if n := covered(noise); n < want {
 					t.Errorf("%s of %d classes, noise %g: %d covered, want %d", method, classes, noise, n, want)
@@ -239,5 +239,54 @@ func TestCheck(t *testing.T) {
 		if r.Check(3) == nil {
 			t.Errorf("%+v was accepted", r)
 		}
+	}
+}
+
+// The cut of a mean size is that of the definition: every cut is tried, from the lowest on. MAPIE 1.6 has no such loss.
+func TestCounted(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	for _, digits := range []float64{0, 10} {
+		for _, size := range []float64{0.5, 1, 1.7, 3.9} {
+			const n, classes, positions = 40, 4, 3
+			var c Counted
+			all := make([][]float64, n)
+			for i := range all {
+				for range classes * positions {
+					p := r.Float64()
+					if digits > 0 {
+						p = math.Round(p*digits) / digits
+					}
+					all[i] = append(all[i], p)
+				}
+				c.Add(positions, all[i]...)
+			}
+			mean := func(cut float64) (sum float64) {
+				for _, probs := range all {
+					for _, p := range probs {
+						if p > cut {
+							sum += 1.0 / positions
+						}
+					}
+				}
+				return (sum + classes) / (n + 1)
+			}
+			want := -1.0
+			for _, cut := range slices.Sorted(slices.Values(append(slices.Concat(all...), -1))) {
+				if want = cut; mean(cut) <= size+1e-9 {
+					break
+				}
+			}
+			if got, ok := c.Highest(size, classes); !ok || got != want {
+				t.Errorf("size %v: %v, %v, want %v", size, got, ok, want)
+			}
+		}
+	}
+	var few Counted
+	few.Add(1, 0.5, 0.5)
+	if _, ok := few.Highest(0.9, 2); ok {
+		t.Error("one example shows a size of 0.9 of two classes")
+	}
+	if p, ok := few.Highest(1.5, 2); !ok || p != 0.5 {
+		t.Errorf("%v, %v: one example of two classes allows one class more in each of two sets", p, ok)
 	}
 }

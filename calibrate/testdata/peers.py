@@ -174,18 +174,31 @@ def refinement(p, y):
     return {"nll": nll, "scaled": scaled.mean(), "mapped": mapped.mean()}
 
 
-def answering(f, right, risk, tests=20):
-    """The definition, with the counts of every threshold by a comparison."""
+def answering(f, right, risk, alpha=0.05):
+    """The definition, with the counts of every threshold by a comparison, and every number of examples tried."""
     f, right = np.asarray(f), np.asarray(right)
     ranked_, n = np.sort(f)[::-1], len(f)
-    first = next(m for m in range(1, 10**6) if (1 - risk) ** m <= 0.05 / tests)
-    passed = []
-    for m in {first + (n - first) * j // (tests - 1) for j in range(tests)} if n >= first else ():
+    fewest = lambda level: [m for e in range(n) for m in [next((m for m in range(e + 1, n + 1) if binom.cdf(e, m, risk) <= level), None)] if m]
+    lead, ms = alpha, fewest(alpha)
+    if len(ms) >= 10:
+        lead, ms = 0.8 * alpha, fewest(0.8 * alpha)
+    if not ms:
+        return None
+    first, last = min(2, len(ms) // 3), len(ms) - 1
+    ms = sorted({ms[first + (last - first) * j // 39] for j in range(40)} | {n})
+    level, before, best = 0.0, 0, None
+    for at, m in enumerate(ms):
+        level += (lead if at == 0 else 0) + (alpha - lead if at == len(ms) // 2 else 0)
         threshold = ranked_[m] if m < n else -1.0
         above = f > threshold
-        if above.any() and binom.cdf((~right[above]).sum(), above.sum(), risk) <= 0.05 / tests:
-            passed.append({"threshold": float(threshold), "coverage": above.mean(), "wrong": (~right[above]).mean()})
-    return min(passed, key=lambda x: x["threshold"], default=None)
+        if above.sum() <= before or (1 - risk) ** above.sum() > level:
+            continue
+        before = above.sum()
+        if binom.cdf((~right[above]).sum(), above.sum(), risk) <= level:
+            best = {"threshold": float(threshold), "coverage": above.mean(), "wrong": (~right[above]).mean()}
+        else:
+            level = 0.0
+    return best
 
 
 def binary(n, seed):

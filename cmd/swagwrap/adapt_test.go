@@ -48,6 +48,13 @@ func TestAdaptChecks(t *testing.T) {
 		"try":     {"try", training, adapt, methods, reading, "--augment", "none", "--task", "classes", "-o", at("r"), checkpoints, filepath.Join(few, "test.npz")},
 	} {
 		printed := run(words...)
+		if name == "try" {
+			notes, err := os.ReadFile(at("r/notes.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			printed += " " + strings.Join(strings.Fields(string(notes)), " ")
+		}
 		for _, want := range []string{"neighbouring examples are more alike than in a shuffle", "of the predictions are class 1", "means at the first layer move by"} {
 			if !strings.Contains(printed, want) {
 				t.Errorf("%s does not say %q: %s", name, want, printed)
@@ -217,5 +224,34 @@ func TestAdaptKilled(t *testing.T) {
 		}
 		mustRun(t, "merge", "-q", "-o", v.at("out.csv"))
 		v.check(t)
+	}
+}
+
+// A target that is nearly all of one class is refused where the usual shares are known. One with all classes is not.
+func TestAdaptOneClass(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	mnist := func(name string) string { return infertest.Path(infertest.MNIST, name) }
+	few := filepath.Join(fewImages(t, filepath.Dir(mnist("test.npz")), 500), "val.npz")
+	training := []string{"--bn-data", mnist("train.npz"), "--bn-samples", "200"}
+	mustRun(t, "fit", "-q", "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "-o", at("p"), mnist("checkpoints/epoch-29.onnx"), mnist("checkpoints/epoch-30.onnx"))
+	mustRun(t, append([]string{"sample", "-q", "-n", "2", "-o", at("e"), at("p")}, training...)...)
+	mustRun(t, "score", "-q", "--probs", "-o", at("val.csv"), at("e"), few)
+	mustRun(t, "calibrate", "-q", "-o", at("c"), "--ensemble", at("e"), at("val.csv"))
+	writeMNIST(t, mnist("test.npz"), at("one.npy"), [10]int{3: 200})
+	writeMNIST(t, mnist("test.npz"), at("all.npy"), [10]int{20, 20, 20, 20, 20, 20, 20, 20, 20, 20})
+	commands := func(target string) [][]string {
+		return [][]string{
+			append([]string{"sample", "-n", "2", "--adapt", target, "-o", at("out"), at("p")}, training...),
+			{"score", "--adapt", target, "-o", at("out.csv"), at("c"), few},
+			append([]string{"compare", "--members", "2", "--methods", "swa-temp,swa-temp-adapted", "--val", few, "--adapt", target, "--report", at("out.html"), at("p"), few}, training...),
+		}
+	}
+	for _, args := range commands(at("one.npy")) {
+		holdRefused(t, dir, 65, []string{"of the predictions are class 3, and usual are", "statistics of one class do harm", "hint: give data with the classes in their usual shares, or leave out --adapt"}, args...)
+	}
+	for _, args := range commands(at("all.npy")) {
+		mustRun(t, args...)
 	}
 }

@@ -395,6 +395,11 @@ func (job *calibrationJob) readPredictions() (err error) {
 	if job.Test, err = job.openPredictions(path, of, job.labels.Test); err != nil {
 		return err
 	}
+	test, err := dataOf(job.Test)
+	if err != nil {
+		return err
+	}
+	job.Guarantee.Tested = test.Made
 	if n := job.Test.InCommon(job.Fit); n > 0 {
 		job.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n),
 			report.Plural(job.Test.Len(), "row"), job.Fit.Path)

@@ -60,7 +60,7 @@ var flagValues = map[string]string{
 	"members":             "2|3‖1|0|-1|auto|x",
 	"export members":      "0|0-1|0,2‖9|2-1|1,1|x|-|",
 	"sweep members":       "2|3|auto‖0|x",
-	"coverage":            "90%|0.5|99.9%‖0|1|100%|-1|x|nan",
+	"coverage":            "90%|0.5|99.9%|size=1.5‖0|1|100%|-1|x|nan|size=0|size=x|size=nan",
 	"set":                 "lac|aps|raps‖x",
 	"by":                  "class|folder|(.)‖x|(|folder:0|missing.csv:site",
 	"memory":              "100M|1G|64M‖1|1K|0|x|9999999T",

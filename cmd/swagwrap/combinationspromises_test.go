@@ -155,7 +155,7 @@ func (p *promising) rows(path string) error {
 			return fmt.Errorf("no column %s in %s", name, header)
 		}
 	}
-	return contains(path+".meta.json", `"guarantee": {`, `"realised": {`, `"level": `)
+	return contains(path+".meta.json", `"guarantee": {`, `"realised": {`, `"method": "`)
 }
 
 // named checks that a file has all columns, by what stands around their names.

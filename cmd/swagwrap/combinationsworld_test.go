@@ -122,7 +122,7 @@ var scenes = []*scene{
 	{
 		name: "labels", from: smallFiles("labels-1.onnx", "labels-2.onnx"), fit: []string{"--task", "labels", "--output-name", "logits", "--preprocess", usualPreprocess},
 		training: []string{"labels/train.npz", "shared/pictures"}, data: []string{"labels/test.npz"}, few: []string{"labels/one.npz", "labels/alike.npz"}, labels: []string{"labels/labels.npy"}, other: "classes/other.npz",
-		guarantees: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--by", "class"}},
+		guarantees: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--by", "class"}, {"--coverage", "size=1.5"}},
 		good: map[string][]string{
 			"set":        {"lac"},
 			"preprocess": {usualPreprocess}, "task": {"labels"}, "output-name": {"logits", "each"}, "augment": {"none"}, "groups": {`unit=\[([0-9])`, `report=\[([0-4])?`},
@@ -171,7 +171,7 @@ var scenes = []*scene{
 		name: "pixels", from: filesIn("fixtures/dense/pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt", "model.onnx"), checkpoints: filesIn("pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt"),
 		fit:      []string{"--template", "pixels/model.onnx", "--task", "classes", "--preprocess", "crop-mode=squash input-size=16x24"},
 		training: []string{"pixels/train.npz", "pixels/pictures"}, data: []string{"pixels/test.npz", "pixels/pictures"}, few: []string{"pixels/one.npz", "pixels/alike.npz"}, labels: []string{"pixels/labels.npy", "pixels/masks"}, other: "pixels/train.npz",
-		guarantees: [][]string{{"--coverage", "70%"}},
+		guarantees: [][]string{{"--coverage", "70%"}, {"--coverage", "size=1.5"}},
 		good: map[string][]string{
 			"set":      {"lac"},
 			"template": {"pixels/model.onnx", "pixels/model.onnx=pixels/epoch-7.pt"}, "preprocess": {"crop-mode=squash input-size=16x24"}, "task": {"classes"}, "ignore-index": {"0", "255"}, "class-axis": {"1"},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
@@ -27,9 +29,10 @@ import (
 func coverage(p *calibration.Guarantee) flags.Table {
 	t := flags.Table{
 		flags.Parsed(flags.Row{
-			Name:  "coverage",
-			Usage: "choose thresholds so that sets, or intervals, contain the label of `SHARE` of new examples, such as 90%",
-		}, &p.Level, parseShare),
+			Name: "coverage",
+			Usage: "choose thresholds so that sets, or intervals, contain the label of `SHARE` of new examples, such as 90%; or size=2: " +
+				"so that sets have at most 2 classes on average",
+		}, &p.Amount, parseAmount),
 		flags.OneOf(flags.Row{
 			Name:   "set",
 			Usage:  "of classes, make sets by lac|aps|raps: lac makes the smallest, aps larger ones for hard examples",
@@ -48,7 +51,7 @@ func coverage(p *calibration.Guarantee) flags.Table {
 		if p.By != "" && p.By != guarantee.ByClass {
 			p.GroupOf = func(of *calibration.Predictions) (func(k int) string, error) { return groupsBy(p.By, of) }
 		}
-		if p.Level > 0 {
+		if p.Amount != (calibration.Amount{}) {
 			return nil
 		}
 		return t.Refuse("uncovered", "say how much: --coverage 90%", "--* without --coverage")
@@ -58,6 +61,24 @@ func coverage(p *calibration.Guarantee) flags.Table {
 
 // leastShare and mostShare bound a guaranteed coverage.
 const leastShare, mostShare = 0.01, 0.99999
+
+// parseAmount parses a share, or size=N.
+func parseAmount(s string) (calibration.Amount, error) {
+	number, sized := strings.CutPrefix(s, "size=")
+	if !sized {
+		share, err := parseShare(s)
+		return calibration.Amount{Level: share}, err
+	}
+	size, err := strconv.ParseFloat(number, 64)
+	if err != nil || !(size >= leastSize && size <= mostSize) {
+		return calibration.Amount{}, fmt.Errorf("%q: want size=N with a number of classes from %g to %g, such as size=2", s,
+			leastSize, mostSize)
+	}
+	return calibration.Amount{Size: size}, nil
+}
+
+// leastSize and mostSize bound a guaranteed mean size of sets.
+const leastSize, mostSize = 0.01, 1e6
 
 // parseShare parses a share such as 90% or 0.9.
 func parseShare(s string) (share float64, err error) {
@@ -117,6 +138,7 @@ func dataOf(p *calibration.Predictions) (d guarantee.Data, err error) {
 	}
 	d.Date = info.ModTime().UTC().Format(time.DateOnly)
 	if beside, err := summary.ReadSidecar(p.Path + summary.Suffix); err == nil {
+		d.Made = ensemble.MadeWith(beside.Parameters)
 		for _, s := range beside.Sources {
 			d.Sources = append(d.Sources, s.SHA256)
 		}
@@ -166,6 +188,10 @@ func (job *calibrationJob) guaranteed() error {
 	}
 	if old := job.carrier.Guarantee; old != nil {
 		g.Coverage, g.Answers = cmp.Or(g.Coverage, old.Coverage), cmp.Or(g.Answers, old.Answers)
+	}
+	if why := g.Void(guarantee.Made{}); why != nil {
+		job.Warnf("%s: the guarantee holds for predictions that are made like these, and is void for others: %s", job.of,
+			strings.Join(why, "; "))
 	}
 	job.carrier.Guarantee = g
 	return nil

@@ -48,6 +48,15 @@ func TestCoverageOfTasks(t *testing.T) {
 		{name: "labels of pixels", file: "pixel-labels.npz", flags: "--task labels", guarantee: "sets miss the true class of at most 20 % of the pixels of a new picture on average (lac,"},
 		{name: "tokens", file: "tokens.npz", flags: "--by class", guarantee: "sets miss the true class of at most 20 % of the tokens of a new text on average, of each class (lac,"},
 
+		{name: "size", file: "classes.npz", flags: "--coverage size=2", guarantee: "sets have at most 2 classes on average over new examples (lac,"},
+		{name: "size of labels", file: "several.npz", flags: "--task labels --coverage size=2", guarantee: "sets have at most 2 labels on average over new examples (lac,"},
+		{name: "size of pixels", file: "pixels.npz", flags: "--coverage size=2 " + sites, guarantee: "sets have at most 2 classes on average over the pixels of a new picture, and over new ones, in each group (lac,"},
+		{name: "size of numbers", file: "numbers.npz", flags: "--task regression --coverage size=2", want: "--coverage: intervals have no number of classes, and the task is regression", hint: "say a share: --coverage 90%"},
+		{name: "size, aps", file: "classes.npz", flags: "--coverage size=2 --set aps", want: "--coverage: the mean size of sets is guaranteed with lac, and not with aps", hint: "--set lac"},
+		{name: "size by class", file: "classes.npz", flags: "--coverage size=2 --by class", want: "--coverage: a set has one size, and not one for each class", hint: "leave out --by"},
+		{name: "size of all", file: "classes.npz", flags: "--coverage size=3", want: "--coverage: sets of at most 3 classes: all sets are, of 3", hint: "want a number below 3"},
+		{name: "size of no share", file: "classes.npz", flags: "--coverage size=2%", want: "--coverage \"size=2%\": want size=N with a number of classes from 0.01 to 1e+06, such as size=2"},
+
 		{name: "language model", file: "tokens.npz", flags: "--task next-token", want: "--coverage: no guarantee holds for the next token: the windows of a text depend on each other", hint: "leave out --coverage"},
 		{name: "labels, aps", file: "several.npz", flags: "--task labels --set aps", want: "--coverage: aps ranks classes of which one is true, and here each example has several", hint: "--set lac"},
 		{name: "pixels, raps", file: "pixels.npz", flags: "--set raps", want: "--coverage: raps ranks classes of which one is true", hint: "--set lac"},
@@ -64,7 +73,11 @@ func TestCoverageOfTasks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out.json")
-			args := slices.Concat([]string{"calibrate", "-o", out, "--coverage", "80%"}, strings.Fields(c.flags), []string{filepath.Join(dir, c.file)})
+			given := strings.Fields(c.flags)
+			if !slices.Contains(given, "--coverage") {
+				given = append(given, "--coverage", "80%")
+			}
+			args := slices.Concat([]string{"calibrate", "-o", out}, given, []string{filepath.Join(dir, c.file)})
 			code, printed := program(t, args...)
 			if c.guarantee != "" {
 				if code != 0 || !strings.Contains(printed, c.guarantee) {

@@ -105,6 +105,9 @@ type exportOptions struct {
 	pixels     bool               // the joint model preprocesses
 	storage    storage
 	check      open.Given[string]
+	val        open.Given[string]
+	quantize   string // int8, or ""
+	ranges     open.Given[string]
 	dtype      weights.DType // of weights. Invalid: as in the checkpoints
 	folder     string        // where the checkpoints are now, or ""
 	hub        string        // the folder for the Hub, or ""
@@ -154,14 +157,34 @@ func (o *exportOptions) rows() flags.Table {
 			Not:   "single",
 		}, &o.check.Value),
 		flags.Parsed(flags.Row{
-			Name:   "dtype",
-			Usage:  "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member",
+			Name: "dtype",
+			Usage: "store weights as `TYPE`, f32|bf16|f16, and say what rounding did to the member. One model of an ENSEMBLE computes " +
+				"in f16, too",
 			Preset: "as in the checkpoints",
-			Not:    "model",
+			Not:    "network",
 		}, &o.dtype, func(s string) (weights.DType, error) {
 			return map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, "f16": weights.F16}[s],
 				word.Check(s, "f32", "bf16", "f16")
 		}),
+		flags.OneOf(flags.Row{
+			Name:   "quantize",
+			Usage:  "let the members of one model compute in `TYPE`, int8; the average stays in float32",
+			Preset: "none",
+			Not:    "single",
+		}, &o.quantize, "int8"),
+		flags.Text(flags.Row{
+			Name:  "calibration",
+			Usage: "of --quantize: find the ranges of numbers inside the members on `DATA`, such as some hundred training examples",
+			Given: &o.ranges.Set,
+			Not:   "single",
+		}, &o.ranges.Value),
+		flags.Text(flags.Row{
+			Name: "val",
+			Usage: "of a model in fewer bits: run `DATA`, with labels, through it and through the model in float32, fit calibration and " +
+				"guarantees anew, and print the figures",
+			Given: &o.val.Set,
+			Not:   "single",
+		}, &o.val.Value),
 		flags.Text(flags.Row{
 			Name:  "checkpoints",
 			Usage: "of weights: the posterior's checkpoints are now in `FOLDER`",
@@ -234,6 +257,11 @@ func (o *exportOptions) export(ctx context.Context) error {
 	if o.figures != "" && (path == "" || posterior || o.member.Set) {
 		return console.Usagef("--hub FOLDER writes them of one network, too",
 			"--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
+	}
+	if path == "" || o.member.Set || posterior {
+		if err := o.Refuse("network", "", "--* is for weights, or for one model of an ENSEMBLE"); err != nil {
+			return err
+		}
 	}
 	if path == "" {
 		return o.exportCheckpoint(out)
@@ -683,9 +711,12 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 		if len(j.Members) < e.Members() && e.Calibration != nil {
 			o.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
-		if len(j.Members) < e.Members() && !e.Guarantee.Empty() {
-			o.Warnf("%s: what it guarantees is of all %d members, and is not in the model", path, e.Members())
-		}
+	}
+	if why := j.NotGuaranteed(); why != "" {
+		o.Warnf("%s: %s, and is not in the model", path, why)
+	}
+	if err := o.checkConversion(j); err != nil {
+		return err
 	}
 	if j.Storage == fused.Int8 && !e.Guarantee.Empty() {
 		o.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the "+
@@ -703,7 +734,7 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 	if err != nil {
 		return err
 	}
-	if o.check.Set {
+	if o.check.Set || o.val.Set {
 		if o.runtime.BatchSize, err = open.BatchOf(o.runtime.BatchSize, e); err != nil {
 			return err
 		}
@@ -714,13 +745,19 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 	}
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
-	if j.Needs() || unknown || o.check.Set {
+	if j.Needs() || unknown || o.check.Set || o.converts() {
 		if engine, err = o.Engine(o.runtime); err != nil {
 			return err
 		}
 	}
 	if j.Examples, err = o.openCheck(ctx, engine, j); err != nil {
 		return err
+	}
+	var tables []*report.Table
+	if o.converts() {
+		if tables, err = o.convert(ctx, j, engine); err != nil {
+			return err
+		}
 	}
 	m, err := j.Model(ctx, engine)
 	if err == nil && before != nil {
@@ -729,7 +766,10 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 	if err != nil {
 		return console.BadInput(err)
 	}
-	return o.writeFused(ctx, j, m, engine, out, o.runtime)
+	if err := o.writeFused(ctx, j, m, engine, out, o.runtime); err != nil || tables == nil {
+		return err
+	}
+	return o.showTables(tables...)
 }
 
 // measuredModel puts the figures of --figures into the metadata of the model. The README.md of --hub has them otherwise.

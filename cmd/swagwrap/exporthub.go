@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -173,7 +174,7 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 	if e.Calibration != nil {
 		h.card.Calibration = e.Calibration.String() + ", which is in the model."
 	}
-	if g := e.Guarantee; !g.Empty() && !h.options.which.Set {
+	if g := e.Guarantee; !g.Empty() && !h.options.which.Set && g.Void(guarantee.Made{}) == nil {
 		h.card.Guarantee, h.card.Decides = g.Chosen(), g.Outputs()
 		if known := n.Known(); known != nil {
 			h.card.Guarantee = g.Guarantees(known) + "; " + h.card.Guarantee

@@ -66,9 +66,11 @@ func TestReadme(t *testing.T) {
 	writeDigits(t, filepath.Join(fewImages(t, fixtures, 100), "test.npz"), tests)
 	lines := []string{"symlink fixtures -> " + []string{"$FEW", "$FIXTURES"}[all] + "/..", "symlink test -> " + tests, "exec sh -e clone.sh", "exec sh -e commands.sh",
 		"stderr '^now your own checkpoints: swagwrap try CHECKPOINTS TEST-DATA$'", "exists demo/NEXT.md demo/report.html swagwrap-result/NEXT.md swagwrap-result/ensemble.onnx"}
-	for row := range strings.Lines(readme) {
-		if all == 1 && (strings.HasPrefix(row, "    S") || strings.HasPrefix(row, "    your network-")) && strings.Contains(row, " T") { // the table on all images
-			lines = append(lines, "stdout '"+strings.ReplaceAll(regexp.QuoteMeta(strings.Join(strings.Fields(row), " ")), " ", " +")+"'")
+	guide := readme + readFile(t, "..", "..", "docs", "start.md") + readFile(t, "..", "..", "docs", "verdict.md")
+	for _, row := range ofDemo.FindAllString(guide, -1) {
+		if all == 1 { // the figures are of all images
+			row = strings.ReplaceAll(regexp.QuoteMeta(strings.Join(strings.Fields(row), " ")), " ", " +")
+			lines = append(lines, "stdout '^"+strings.ReplaceAll(row, " +← +deploy", " .*← deploy$")+"'") // a narrow screen has fewer columns
 		}
 	}
 	const clone = `mkdir bin run
@@ -86,6 +88,9 @@ rm run.safetensors one.safetensors seen.csv*
 	}
 	runScripts(t, testscript.Params{Dir: dir})
 }
+
+// ofDemo matches a line of the guide that make demo prints: a sentence of the verdict or a row of the table.
+var ofDemo = regexp.MustCompile(`(?m)^    (?:Deploy|Your network|It is|Accuracy|SWA|your network|method).*$`)
 
 // firstScreen returns the commands of the first screen of README.md. Of make demo it takes the one that make prints, with fewer
 // members and methods unless it may be slow. Of the other targets it checks that make knows them.

@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/keys"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -112,7 +113,7 @@ func (o *mergeOptions) merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	sum.Realised = guarantee.NewRealised(about.Guarantee, t, schema.Columns, of)
+	sum.Realised = guarantee.NewRealised(about.Guarantee, ensemble.MadeWith(parts[0].Parameters), t, schema.Columns, of)
 	each, err := sum.Corrected(about.Shares, t, schema, about.Threshold, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {

@@ -27,7 +27,7 @@ var structured = map[string][]string{
 		"RandomResizedCrop(4, ratio=(%[1]s, %[1]s))", "RandomResizedCrop(4, interpolation=%s)", "Resize(%s)", "Resize(%s), RandomCrop(4)", "CenterCrop(%s)", "CenterCrop(%s), RandomCrop(4)", "ColorJitter(%s)", "ColorJitter(hue=%s)", "RandomErasing(p=%s)",
 		"RandomErasing(1, (%[1]s, %[1]s))", "RandomErasing(1, ratio=(%[1]s, %[1]s))", "RandomErasing(1, value=%s)", "Normalize(%s, 1)", "Normalize(0, %s)", "RandomCrop(4, padding=1/%s)"},
 	"bn-samples": {"%s", "%s%%"},
-	"coverage":   {"%s", "%s%%"},
+	"coverage":   {"%s", "%s%%", "size=%s"},
 	"epochs":     {"%s"},
 	"groups":     {"unit=folder:%s", "report=folder:%s"},
 	"members":    {"%s", "0-%s"},

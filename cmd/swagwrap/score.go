@@ -533,7 +533,6 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	job.summary.Settled = job.Settled
 	if t := job.scorer.Task(); !job.Ensemble.Guarantee.Empty() {
 		job.Logf("guarantee: %s", job.Ensemble.Guarantee.Guarantees(t))
-		job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, t, job.schema.Columns, job.GroupOf)
 	}
 	if job.shown != nil {
 		var ok bool
@@ -546,8 +545,12 @@ func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	for _, r := range job.probe {
 		job.whole = max(job.whole, r.BatchSize)
 	}
-	job.parameters, err = job.scorer.Parameters(console.Producer())
-	return err
+	if job.parameters, err = job.scorer.Parameters(console.Producer()); err != nil {
+		return err
+	}
+	job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, ensemble.MadeWith(job.parameters), job.scorer.Task(),
+		job.schema.Columns, job.GroupOf)
+	return nil
 }
 
 // writeBatch writes the file of --save-batch. It appears together with the result.

@@ -72,6 +72,9 @@ func (job *scoreJob) scoreStream(ctx context.Context) error {
 		job.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text",
 			rows)
 	}
+	if _, err := job.summary.Corrected(job.corrects(), job.scorer.Task(), job.schema, job.scorer.Threshold(), nil); err != nil {
+		return err // there is none: known shares correct rows when they are made
+	}
 	out := predictions.NewCSV(job.Stdout, job.schema)
 	err := job.scorer.Run(ctx, job.scorer.Begin(0), bar.Add, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/step"
 )
 
-// writeMNIST writes pictures of the given classes, as many of each as said, with their labels.
+// writeMNIST writes pictures of the given classes, up to a number of each, with their labels.
 func writeMNIST(t *testing.T, from, to string, counts [10]int) {
 	t.Helper()
 	images, labels := readMNIST(t, from)
@@ -85,6 +85,10 @@ func TestShares(t *testing.T) {
 	v.check(t)
 	score(at("known.json"))
 	v.check(t)
+	code, printed := program(t, "score", "-b", "32", "--shares", at("known.json"), "-o", "-", at("c.safetensors"), at("moved.npy"))
+	if code != 0 || !strings.Contains(printed, string(v.want)) || strings.Contains(printed, "not like those of") || !strings.Contains(printed, "accuracy to expect with these class shares") {
+		t.Errorf("on standard output: exit code %d: %s", code, printed)
+	}
 
 	mustRun(t, "export", "-q", "--shares", at("known.json"), "--check", at("moved.npy"), "-o", at("m.onnx"), at("c.safetensors"))
 	if _, printed := program(t, "inspect", at("m.onnx")); !strings.Contains(printed, "class shares 0: 0.5") {

@@ -83,11 +83,12 @@ func (a *app) tell(path string, s *summary.Summary) error {
 		if strange := s.Realised.Strange(); strange != "" {
 			a.Warnf("%s", strange)
 		}
-		for _, line := range s.Realised.Finish(w != "").Lines(s.Names()) {
+		r := s.Realised.Finish(w != "")
+		for _, line := range r.Lines(s.Names()) {
 			a.Logf("%s", line)
 		}
-		if w != "" {
-			a.Warnf("the guarantee is void for this data: it holds only for examples like those that chose it")
+		if r != nil && r.Void {
+			a.Warnf("the guarantee is void for this data: %s", strings.Join(r.Because, "; "))
 		}
 	}
 	if s.Failed > 0 {

@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -111,6 +113,7 @@ type trial struct {
 	test        string
 	ran         [][]string      // the commands
 	notes       []string        // warnings of the commands, each once
+	leftOut     []string        // further messages, for notes.txt alone
 	result      *study.Document // of compare
 	failed      error           // why results are missing, or nil
 	predicts    string          // the call of Python for predictions
@@ -155,8 +158,8 @@ func (o *tryOptions) try(ctx context.Context) error {
 		return err
 	}
 	o.Shown = func(r *study.Document) { t.result = r }
-	o.Do, o.Warned, o.Rest, o.Between = t.score, t.note, t.named("table.txt"), between
-	defer func() { o.Shown, o.Do, o.Warned, o.Rest, o.Between = nil, nil, nil, "", "" }()
+	o.Do, o.Warned, o.LeftOut, o.Rest, o.Between = t.score, t.note, t.leaveOut, t.named("table.txt"), between
+	defer func() { o.Shown, o.Do, o.Warned, o.LeftOut, o.Rest, o.Between = nil, nil, nil, nil, "", "" }()
 	defer func() { t.tell(math.MaxInt) }() // of a failure, whole
 	t.failed = t.compare()
 	if t.result == nil {
@@ -210,6 +213,8 @@ func (t *trial) note(warning string) {
 	}
 }
 
+func (t *trial) leaveOut(message string) { t.leftOut = append(t.leftOut, message) }
+
 // mostNotes is the largest number of lines of notes on the screen.
 const mostNotes = 6
 
@@ -217,7 +222,7 @@ const mostNotes = 6
 func (t *trial) tell(left int) {
 	t.Warned = nil
 	for i, note := range t.notes {
-		lines := t.Messages().Hang("warning: ", note)
+		lines := t.Messages().Hang("warning: ", file.Named(note))
 		if !t.Verbose && i > 0 && (len(lines) > left || len(lines) == left && i+1 < len(t.notes)) {
 			t.Logf("%s more: %s", report.Plural(len(t.notes)-i, "warning"), t.named(notesFile))
 			break
@@ -362,8 +367,9 @@ func (t *trial) compare() error {
 	of := append(t.ofComparison(), posterior, t.test)
 	prefers, refit := []string(nil), errors.New("validation data prefer other checkpoints")
 	if !t.Is("last") && !t.Is("mean") {
-		t.Refit = func(flag, value string) error {
+		t.Refit = func(found, flag, value string) error {
 			prefers = []string{"--" + flag, value}
+			t.Logf("%s They are taken (%s)", found, console.Shell(prefers...))
 			return refit
 		}
 	}
@@ -441,6 +447,17 @@ func foundWords(f *open.Found) (words []string) {
 		if w[1] != "" {
 			words = append(words, w[:]...)
 		}
+	}
+	for _, input := range slices.Sorted(maps.Keys(f.Columns)) {
+		var text strings.Builder
+		line := csv.NewWriter(&text)
+		line.Write(f.Columns[input]) // writing to memory cannot fail
+		line.Flush()
+		columns := strings.TrimSuffix(text.String(), "\n")
+		if len(f.Columns) > 1 || strings.Contains(columns, "=") {
+			columns = input + "=" + columns
+		}
+		words = append(words, "--columns", columns)
 	}
 	return words
 }
@@ -616,8 +633,8 @@ func (t *trial) write() error {
 		"NEXT.md":     next,
 		"commands.sh": t.script(),
 	}
-	if t.notes != nil {
-		texts[notesFile] = strings.Join(t.notes, "\n\n") + "\n"
+	if notes := slices.Concat(t.notes, t.leftOut); notes != nil {
+		texts[notesFile] = file.Named(strings.Join(notes, "\n\n")) + "\n"
 	}
 	var outs []*console.Output
 	for name, text := range texts {

@@ -37,7 +37,7 @@ func (o *compareOptions) chooseWindow(ctx context.Context, c *compare.Comparison
 	}
 	name, value := chosen.Setting()
 	if o.Refit != nil {
-		return "", o.Refit(string(name), value)
+		return "", o.Refit(chosen.Found(), string(name), value)
 	}
 	take := setting.Line(setting.Fit.With(name.With(value), setting.Output.With("NEW.safetensors"), n.Posterior.Path))
 	return chosen.String() + " The table is about all checkpoints. Compare the better average too: " + take + ". ", nil

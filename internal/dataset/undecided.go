@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
@@ -63,6 +64,37 @@ func (u *Undecided) Error() string {
 		asked = append(asked, "which column has the labels")
 	}
 	return fmt.Sprintf("%s: the table does not tell %s", u.Path, strings.Join(asked, ", and "))
+}
+
+// leastDistinct is the number of rows from which values that all differ are taken for those of an identifier.
+const leastDistinct = 20
+
+// Identifiers returns the columns of texts or integers whose values all differ.
+func (u *Undecided) Identifiers() (names []string) {
+	t, err := tableAt(u.Path)
+	if err != nil {
+		return nil
+	}
+	read, err := t.Read(u.Columns, nil)
+	if err != nil {
+		return nil
+	}
+	for _, name := range u.Columns {
+		texts := read[name].Texts
+		seen := make(map[string]bool, len(texts))
+		for _, text := range texts {
+			_, number := strconv.ParseFloat(text, 64)
+			if _, whole := strconv.ParseInt(text, 10, 64); seen[text] || text == "" || number == nil && whole != nil {
+				seen = nil
+				break
+			}
+			seen[text] = true
+		}
+		if len(seen) >= leastDistinct {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // plainNames matches names that need no quotes.

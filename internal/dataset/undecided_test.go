@@ -1,8 +1,10 @@
 package dataset
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +52,19 @@ func TestUnclear(t *testing.T) {
 		if len(tt.asks) == 1 && strings.Contains(u.Error(), ", and ") || !strings.HasPrefix(u.Hint(), tt.hint) {
 			t.Errorf("%s: %v, hint %q, want %q", name, u, u.Hint(), tt.hint)
 		}
+	}
+	var rows strings.Builder
+	rows.WriteString("id,code,a,b,half,same,label\n")
+	for i := range 30 {
+		fmt.Fprintf(&rows, "n%d,%d,%g,%g,%g,7,1\n", i, 1000-i, float64(i)/7, float64(i), float64(i)/2)
+	}
+	path := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(path, []byte(rows.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	u := Unclear(path, Options{Fields: []Field{floats("x", 2)}})
+	if got := u.Identifiers(); !slices.Equal(got, []string{"id", "code", "b"}) { // b is an integer that differs in each row, too
+		t.Errorf("identifiers %q", got)
 	}
 	if u := Unclear("missing.csv", Options{Fields: []Field{floats("x", 2)}}); u != nil {
 		t.Error(u)

@@ -32,7 +32,10 @@ type Fused struct {
 	Storage           fused.Storage
 	External          bool
 	Producer, Version string
-	Figures           string // measured for this ensemble, as JSON, or ""
+	Half              bool // members compute in float16, with float16 weights; the average is computed in float32
+	// Ranges makes members compute in 8 bits. They are those of values inside each of Members: see [Fused.Calibrate].
+	Ranges  []map[string]fused.Range
+	Figures string // measured for this ensemble, as JSON, or ""
 	// Examples show how the networks compute, where their graphs do not tell. nil stands for noise.
 	Examples dataset.Dataset
 
@@ -69,7 +72,11 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 			place[i] = len(networks)
 			networks = append(networks, n)
 		}
-		members = append(members, fused.Member{Number: k, Network: place[i], Statistics: j.Ensemble.Components[i].Statistics[row]})
+		member := fused.Member{Number: k, Network: place[i], Statistics: j.Ensemble.Components[i].Statistics[row]}
+		if j.Ranges != nil {
+			member.Ranges = j.Ranges[len(members)]
+		}
+		members = append(members, member)
 	}
 	metadata, err := j.metadata()
 	if err != nil {
@@ -90,17 +97,17 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 			return nil, err
 		}
 	}
-	scores, gives, flags := m.Scores, m.Gives, m.GivesFlags
+	scores, finite, gives, flags := m.Scores, m.Finite, m.Gives, m.GivesFlags
 	if n := j.Networks[0]; n.Large() {
 		p := m.NewPositions(n.Axis(), n.Axes())
-		scores, gives, flags = p.Scores, p.Gives, p.GivesFlags
+		scores, finite, gives, flags = p.Scores, p.Finite, p.Gives, p.GivesFlags
 	}
 	var record []task.MemberOutcome
 	for at, k := range j.Members {
 		i, _ := j.Ensemble.Find(k)
 		record = append(record, j.tasks[i].Say(m, scores(at)))
 	}
-	outputs := j.tasks[0].Fuse(m, record, j.weights(), j.Ensemble.Calibration)
+	outputs := task.Visible(m, j.tasks[0].Fuse(m, record, j.weights(), j.Ensemble.Calibration), finite())
 	for _, o := range outputs {
 		if err := gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			return nil, err
@@ -122,9 +129,24 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 	return m, nil
 }
 
-// guaranteed returns what the model guarantees. A guarantee is for the average over all members, and is nil for some of them.
+// NotGuaranteed returns why the model has none of the guarantees of the ensemble, or "": they are for the average over all members, as
+// its file has them.
+func (j *Fused) NotGuaranteed() string {
+	why := j.Ensemble.Guarantee.Void(guarantee.Made{})
+	switch {
+	case j.Ensemble.Guarantee.Empty():
+		return ""
+	case len(j.Members) < j.Ensemble.Members():
+		return fmt.Sprintf("what it guarantees is of all %d members", j.Ensemble.Members())
+	case why != nil:
+		return "its guarantee is void for the model: " + strings.Join(why, "; ")
+	}
+	return ""
+}
+
+// guaranteed returns what the model guarantees.
 func (j *Fused) guaranteed() *guarantee.Guarantee {
-	if len(j.Members) < j.Ensemble.Members() {
+	if j.NotGuaranteed() != "" {
 		return nil
 	}
 	return j.Ensemble.Guarantee
@@ -132,6 +154,9 @@ func (j *Fused) guaranteed() *guarantee.Guarantee {
 
 // Task returns the task of an example, which [Fused.Model] finds.
 func (j *Fused) Task() task.Task { return j.whole }
+
+// Adopt takes what another plan of the same networks has learned about their task.
+func (j *Fused) Adopt(o *Fused) { j.tasks, j.whole = o.tasks, o.whole }
 
 // Guarantees says what the model guarantees, or "".
 func (j *Fused) Guarantees() string {
@@ -184,7 +209,14 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 
 // network prepares the network of component i.
 func (j *Fused) network(ctx context.Context, e *infer.Engine, i int) (*fused.Network, error) {
-	n, err := j.Networks[i].Fused(ctx, e, j.Examples)
+	read := fused.NewNetwork
+	switch {
+	case j.Half:
+		read = fused.NewHalf
+	case j.Ranges != nil:
+		read = fused.NewQDQ
+	}
+	n, err := j.Networks[i].Fused(ctx, e, j.Examples, read)
 	if err != nil {
 		return nil, err
 	}
@@ -232,6 +264,12 @@ func (j *Fused) metadata() (map[string]string, error) {
 	out["swagwrap.members"] = Ranges(j.Members)
 	out["swagwrap.task"] = j.tasks[0].About().Name
 	out["swagwrap.storage"] = map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
+	switch {
+	case j.Half:
+		out["swagwrap.dtype"] = "f16"
+	case j.Ranges != nil:
+		out["swagwrap.dtype"] = "int8"
+	}
 	if j.Figures != "" {
 		out[KeyFigures] = j.Figures
 	}
@@ -257,6 +295,13 @@ func (j *Fused) metadata() (map[string]string, error) {
 			return nil, err
 		}
 		out[KeyCalibration] = string(js)
+	}
+	if l := e.Labelled; l != nil && len(j.Members) == e.Members() {
+		js, err := json.Marshal(l.Training())
+		if err != nil {
+			return nil, err
+		}
+		out[keyTraining] = string(js)
 	}
 	return out, nil
 }

@@ -2,14 +2,20 @@ package ensemble_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
+	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/sets"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -21,6 +27,11 @@ import (
 // shifting is a network whose scores are what it takes plus one weight for each, and then an
 // activation: members can have any scores.
 func shifting(opset, count int, activation string) []byte {
+	return deaf(opset, count, count, activation)
+}
+
+// deaf is [shifting] that takes more numbers, and leaves out all after the first count.
+func deaf(opset, taken, count int, activation string) []byte {
 	field := func(num protowire.Number, parts ...[]byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), bytes.Join(parts, nil))
 	}
@@ -28,17 +39,29 @@ func shifting(opset, count int, activation string) []byte {
 	number := func(num protowire.Number, v int) []byte {
 		return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), uint64(v))
 	}
-	value := func(name string) []byte { // float [n, count]
+	value := func(name string, count int) []byte { // float [n, count]
 		return bytes.Join([][]byte{text(1, name), field(2, field(1, number(1, 1), field(2, field(1, text(2, "n")), field(1, number(1, count)))))}, nil)
 	}
 	weight := bytes.Join([][]byte{number(1, 1), number(1, count), number(2, 1), text(8, "w"), field(9, make([]byte, 4*count))}, nil)
-	nodes := [][]byte{field(1, text(1, "x"), text(1, "w"), text(2, "z"), text(4, "Add"))}
+	x, nodes := "x", [][]byte(nil)
+	weights := field(5, weight)
+	if taken > count {
+		x = "first"
+		places := bytes.Join([][]byte{number(1, count), number(2, 7), text(8, "places")}, nil)
+		for i := range count {
+			places = append(places, number(7, i)...)
+		}
+		weights = append(weights, field(5, places)...)
+		axis := field(5, text(1, "axis"), number(3, 1), number(20, 2))
+		nodes = append(nodes, field(1, text(1, "x"), text(1, "places"), text(2, x), text(4, "Gather"), axis))
+	}
+	nodes = append(nodes, field(1, text(1, x), text(1, "w"), text(2, "z"), text(4, "Add")))
 	out := "z"
 	if activation != "" {
 		out = "y"
 		nodes = append(nodes, field(1, text(1, "z"), text(2, "y"), text(4, activation)))
 	}
-	graph := bytes.Join(append(nodes, text(2, "g"), field(5, weight), field(11, value("x")), field(12, value(out))), nil)
+	graph := bytes.Join(append(nodes, text(2, "g"), weights, field(11, value("x", taken)), field(12, value(out, count))), nil)
 	return bytes.Join([][]byte{number(1, 7), field(8, number(2, opset)), field(7, graph)}, nil)
 }
 
@@ -52,6 +75,7 @@ func TestFusedAverage(t *testing.T) {
 	vector := func(scale, bias []float64) *task.Calibration {
 		return &task.Calibration{Method: task.ByVector, Scale: scale, Bias: bias}
 	}
+	shared := &task.Shares{Training: []float64{0.5, 0.3, 0.2}, Now: []float64{0.1, 0, 0.9}}
 	stepped := &task.Calibration{Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{-3, -1, 0.25, 2}, Zero: []float64{0, 0.2, 0.3, 0.7}, One: []float64{0.1, 0.3, 0.5, 0.9}}}
 	for _, c := range []struct {
 		name           string
@@ -92,6 +116,10 @@ func TestFusedAverage(t *testing.T) {
 		{"binary, sure, Venn–Abers", 13, 1, 5, "", 60, nil, stepped},
 		{"binary probability, structured", 13, 1, 5, "Sigmoid", 4, nil, &task.Calibration{Method: task.ByStructured, Temperature: 1.5, Uniform: 0.01, Scale: []float64{1.2, 0.9}, Bias: []float64{0.3, 0}}},
 		{"binary probability", 13, 1, 5, "Sigmoid", 4, nil, vector([]float64{0.8, 1.1}, []float64{0.2, 0})},
+		{"shares", 13, 3, 4, "", 3, nil, shared.With(nil)},
+		{"shares, temperature", 7, 3, 4, "", 3, nil, shared.With(temperature(1.5))},
+		{"shares, probabilities, some 0, vector", 13, 3, 4, "Softmax", 300, nil, shared.With(vector([]float64{1.5, 0, -0.5}, []float64{0.3, 0, -1}))},
+		{"shares, binary", 13, 1, 5, "", 4, nil, (&task.Shares{Training: []float64{0.9, 0.1}, Now: []float64{0.4, 0.6}}).With(temperature(1.7))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			model, err := onnxio.Parse("net.onnx", shifting(c.opset, c.count, c.activation))
@@ -136,9 +164,26 @@ func TestFusedAverage(t *testing.T) {
 			}
 
 			examples := list{made{shape: []int64{int64(c.count)}, count: count}, values}
-			got := run(t, e, joinMembers(t, model, l, graph, what.(task.Fusable), vectors, c.weights, c.by), examples)
-			near(t, got, averaged(t, e, model, l, vectors, what, c.weights, c.by, examples), 1e-6)
+			joined := joinMembers(t, model, l, graph, what.(task.Fusable), vectors, c.weights, c.by)
+			smallConstants(t, joined)
+			near(t, run(t, e, joined, examples), averaged(t, e, model, l, vectors, what, c.weights, c.by, examples), 1e-6)
 		})
+	}
+}
+
+// smallConstants are those that float16 holds, also where a converter clips them to 10⁻⁷ and 10⁴.
+func smallConstants(t *testing.T, m *onnxio.Model) {
+	t.Helper()
+	for _, of := range m.Graph.Initializers {
+		if !strings.HasPrefix(of.Name, "average/") || of.ElemType != onnxio.Float {
+			continue
+		}
+		for b := range slices.Chunk(m.Elements(of), 4) {
+			v := math.Float32frombits(binary.LittleEndian.Uint32(b))
+			if size := math.Abs(float64(v)); size != 0 && !(size >= 1e-7 && size <= 1e4) {
+				t.Errorf("constant %s has %g", of.Name, v)
+			}
+		}
 	}
 }
 
@@ -165,7 +210,7 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 	for k := range members {
 		record = append(record, what.Say(m, m.Scores(k)))
 	}
-	of := what.Fuse(m, record, w, by)
+	of := task.Visible(m, what.Fuse(m, record, w, by), m.Finite())
 	for _, o := range of {
 		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			t.Fatal(err)
@@ -191,6 +236,62 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 		t.Fatal(err)
 	}
 	return together
+}
+
+// A number that is not finite shows in all outputs, also where the network drops it: sets are empty, and the model abstains. Other
+// examples stay as they are.
+func TestNotFiniteStaysVisible(t *testing.T) {
+	t.Parallel()
+	e := engine(t)
+	const taken, count = 12, 10
+	for _, c := range []struct {
+		of     string
+		opset  int
+		method sets.Method
+	}{{"classes", 7, sets.APS}, {"classes", 13, sets.LAC}, {"classes", 18, sets.RAPS}, {"labels", 13, sets.LAC}, {"regression", 13, ""}} {
+		model, err := onnxio.Parse("net.onnx", deaf(c.opset, taken, count, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		coverage := &guarantee.Coverage{Level: 0.9, Method: string(c.method), Cells: []guarantee.Cell{{Cuts: []float32{0.01}}}}
+		switch c.method {
+		case sets.APS, sets.RAPS:
+			coverage.Cells[0].Cuts[0] = 1 << 21
+		case "":
+			one := make([]*float64, count)
+			for k := range one {
+				one[k] = ptr(2.)
+			}
+			coverage = &guarantee.Coverage{Level: 0.9, Method: guarantee.ByEpistemic, Cells: []guarantee.Cell{{Thresholds: one}}}
+		}
+		g := &guarantee.Guarantee{Coverage: coverage}
+		if c.of == "classes" {
+			g.Answers = &guarantee.Answers{Risk: 0.1, Cut: 0.01}
+		}
+		x := list{made{shape: []int64{taken}, count: 6}, make([]float32, 6*taken)}
+		for i := range x.values {
+			x.values[i] = float32(i % 7)
+		}
+		x.values[1*taken+11], x.values[2*taken+10], x.values[3*taken] = float32(math.NaN()), float32(math.Inf(-1)), float32(math.Inf(1))
+		names := map[string][]string{
+			"classes":    {"prob", "entropy", "mutual_information", task.SetColumn, task.AbstainColumn},
+			"labels":     {"prob", "entropy", "mutual_information", task.SetColumn},
+			"regression": {"mean", "epistemic_std", task.LowerColumn, task.UpperColumn},
+		}[c.of]
+		out := guaranteedOutputs(t, e, promisingOf(t, model, c.of, count, g), x, names...)
+		for k, name := range names {
+			width := len(out[k]) / x.count
+			for i := range x.count {
+				want := map[string]float32{task.SetColumn: 0, task.AbstainColumn: 1}[name]
+				for _, v := range out[k][i*width:][:width] {
+					bad := i > 0 && i < 4
+					if wanted := v == want && strings.Contains(task.SetColumn+task.AbstainColumn, name) || v != v; bad && !wanted || !bad && v != v {
+						t.Errorf("%v: %s of example %d is %v", c, name, i, v)
+					}
+				}
+			}
+		}
+	}
 }
 
 // averaged is what float64 makes of members' scores, each run by itself.

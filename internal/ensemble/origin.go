@@ -20,12 +20,13 @@ const (
 	KeyKind        = "swagwrap.kind"
 	KeyOrigin      = "swagwrap.origin"
 	KeyCard        = "swagwrap.model_card"
-	KeyCalibration = "swagwrap.calibration" // is in the graph
-	KeyGuarantee   = "swagwrap.guarantee"   // what is guaranteed, and the data that chose it
-	KeyFigures     = "swagwrap.figures"     // what compare measured
-	KeyReference   = "swagwrap.reference"   // what the model gave for a few examples when it was exported
-	KeyInput       = "swagwrap.input"       // [InputPixels], or nothing for the networks' own input
-	KeyApply       = "swagwrap.apply"       // a calibration that is not in the graph: the caller applies it to the scores
+	KeyCalibration = "swagwrap.calibration"     // is in the graph
+	KeyGuarantee   = "swagwrap.guarantee"       // what is guaranteed, and the data that chose it
+	KeyFigures     = "swagwrap.figures"         // what compare measured
+	KeyReference   = "swagwrap.reference"       // what the model gave for a few examples when it was exported
+	KeyInput       = "swagwrap.input"           // [InputPixels], or nothing for the networks' own input
+	keyTraining    = "swagwrap.training_shares" // of classes, which the probabilities assume
+	KeyApply       = "swagwrap.apply"           // a calibration that is not in the graph: the caller applies it to the scores
 )
 
 // InputPixels says that a model takes 8-bit pixels of the network's size, and normalises them itself.

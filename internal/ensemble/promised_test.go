@@ -24,6 +24,11 @@ func promising(t *testing.T, of string, opset, count int, g *guarantee.Guarantee
 	if err != nil {
 		t.Fatal(err)
 	}
+	return promisingOf(t, model, of, count, g)
+}
+
+func promisingOf(t *testing.T, model *onnxio.Model, of string, count int, g *guarantee.Guarantee) *onnxio.Model {
+	t.Helper()
 	l, err := weights.NewLayout([]weights.Tensor{{Name: "w", Shape: []int64{1, int64(count)}, DType: weights.F32, Role: weights.Parameter}})
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +50,7 @@ func promising(t *testing.T, of string, opset, count int, g *guarantee.Guarantee
 		}
 		vectors = append(vectors, v)
 	}
-	return joinMembers(t, model, l, graph, what.(task.Fusable), vectors, []float64{1. / 3, 1. / 3, 1. / 3}, nil, func(m *fused.Model, of []task.Output) {
+	joined := joinMembers(t, model, l, graph, what.(task.Fusable), vectors, []float64{1. / 3, 1. / 3, 1. / 3}, nil, func(m *fused.Model, of []task.Output) {
 		guaranteed, err := g.Fuse(m, what, of)
 		if err != nil {
 			t.Fatal(err)
@@ -57,6 +62,10 @@ func promising(t *testing.T, of string, opset, count int, g *guarantee.Guarantee
 			}
 		}
 	})
+	if g.Coverage.Method != string(sets.LAC) { // its cuts are probabilities, which may be small
+		smallConstants(t, joined)
+	}
+	return joined
 }
 
 // tied are examples whose scores are random, the same for all classes, the same for some, or very different.

@@ -1,9 +1,11 @@
 package ensemble
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -380,6 +382,24 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 		values["threshold"] = s.job.Threshold
 	}
 	return records.NewParameters(values)
+}
+
+// MadeWith says how predictions with these parameters were made.
+func MadeWith(p records.Parameters) guarantee.Made {
+	digest := func(keys ...string) string {
+		if p[keys[0]] == nil {
+			return ""
+		}
+		sum := sha256.New()
+		for _, key := range keys {
+			var text bytes.Buffer
+			if json.Compact(&text, p[key]) == nil { // a file for people has spaces
+				fmt.Fprintf(sum, "%s %s\n", key, &text)
+			}
+		}
+		return hex.EncodeToString(sum.Sum(nil))
+	}
+	return guarantee.Made{Statistics: digest("adapted", "blocks"), Shares: digest("shares")}
 }
 
 // Labels returns the labels of the data. They have no width if there are none.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
@@ -16,9 +17,10 @@ import (
 type Fitting struct {
 	Task   task.Task
 	Level  float64
-	Method string // "" for the default: lac, or the standard deviation
-	By     string // as in [Coverage]
-	Seed   uint64 // of the examples that choose the penalty of raps
+	Size   float64 // of sets on average, instead of a level
+	Method string  // "" for the default: lac, or the standard deviation
+	By     string  // as in [Coverage]
+	Seed   uint64  // of the examples that choose the penalty of raps
 
 	examples int
 	groups   map[string]*gathered
@@ -31,7 +33,8 @@ type Fitting struct {
 // gathered holds what a group of examples says of thresholds.
 type gathered struct {
 	missed []sets.Missed // one for all classes, or one for each
-	scores [][]float64   // of each target
+	sizes  sets.Counted
+	scores [][]float64 // of each target
 }
 
 // Add adds an example with its calibrated outcome and what is known of it. group is "" without groups.
@@ -49,6 +52,10 @@ func (f *Fitting) Add(outcome []float64, label target.Target, group string) erro
 	into := []*gathered{f.group("")}
 	if group != "" {
 		into = append(into, f.group(group))
+	}
+	if f.Size > 0 {
+		f.addSizes(outcome, into)
+		return nil
 	}
 	if t, ok := f.Task.(task.Targeted); ok {
 		f.addNumbers(t, outcome, label, into)
@@ -142,6 +149,24 @@ func (f *Fitting) addTrue(outcome []float64, label target.Target, into []*gather
 	}
 }
 
+// addSizes adds the probabilities of all classes of the example.
+func (f *Fitting) addSizes(outcome []float64, into []*gathered) {
+	var all []float64
+	positions, classes := 0, f.Task.About().Classes
+	task.EachRow(f.Task, outcome, target.Target{}, func(row []float64, _ target.Target) {
+		positions++
+		for _, p := range row[:classes] {
+			if task.Large(f.Task) {
+				p = float64(math.Float32frombits(math.Float32bits(float32(p)) | (1<<10 - 1))) // as coarse, but up
+			}
+			all = append(all, p)
+		}
+	})
+	for _, g := range into {
+		g.sizes.Add(positions, all...)
+	}
+}
+
 // coarse rounds a probability down to 13 bits, because pictures have many pixels. Sets grow by up to 1 in 8,000.
 func coarse(p float64) float64 {
 	return float64(math.Float32frombits(math.Float32bits(float32(p)) &^ (1<<10 - 1)))
@@ -175,7 +200,7 @@ const mostGroups = 10_000
 
 // Choose chooses the thresholds.
 func (f *Fitting) Choose(data Data) (*Coverage, error) {
-	c := &Coverage{Level: f.Level, Method: f.Method, By: f.By, Data: data}
+	c := &Coverage{Level: f.Level, Size: f.Size, Method: f.Method, By: f.By, Data: data}
 	if f.examples == 0 {
 		return nil, fmt.Errorf("no labelled examples")
 	}
@@ -197,10 +222,20 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 	names := append([]string{""}, slices.DeleteFunc(slices.Sorted(maps.Keys(f.groups)), func(s string) bool { return s == "" })...)
 	for _, name := range names {
 		g, e := f.groups[name], Cell{Group: name}
+		if f.Size > 0 {
+			p, ok := g.sizes.Highest(f.Size, f.Task.About().Classes)
+			if e.add(g.sizes.Len(), 1-p, ok, sets.Above(p), 0); !ok && name == "" {
+				return nil, fmt.Errorf("%d examples cannot show that sets have at most %g classes on average, want at least %d",
+					f.examples, f.Size, c.Least(f.Task))
+			}
+			c.Cells = append(c.Cells, e)
+			continue
+		}
 		for _, scores := range g.scores {
 			n := len(scores)
 			q, ok := sets.Quantile(scores, f.Level)
-			e.add(n, q, ok, 0)
+			covered := sort.Search(n, func(i int) bool { return scores[i] > q })
+			e.add(n, q, ok, 0, sets.Upper(n, len(slices.Compact(scores)), covered, false))
 		}
 		of := g.missed
 		if g.scores != nil {
@@ -210,7 +245,7 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 		}
 		for k := range of {
 			p, ok := of[k].Lowest(f.Level)
-			e.add(of[k].Len(), 1-p, ok, sets.Below(p))
+			e.add(of[k].Len(), 1-p, ok, sets.Below(p), of[k].Upper(sets.Below(p)))
 		}
 		c.Cells = append(c.Cells, e)
 	}
@@ -218,24 +253,26 @@ func (f *Fitting) Choose(data Data) (*Coverage, error) {
 	if f.By == ByClass {
 		m := &f.groups[""].missed[0]
 		p, ok := m.Lowest(f.Level)
-		whole.add(m.Len(), 1-p, ok, sets.Below(p))
+		whole.add(m.Len(), 1-p, ok, sets.Below(p), 0)
 	}
-	c.complete(whole)
+	_, paired := f.Task.(task.Paired)
+	c.complete(whole, paired || task.Large(f.Task) || f.Size > 0)
 	return c, nil
 }
 
 // add adds a threshold. ok is false if it is infinite.
-func (e *Cell) add(examples int, threshold float64, ok bool, cut float32) {
+func (e *Cell) add(examples int, threshold float64, ok bool, cut float32, upper int) {
 	t := &threshold
 	if !ok {
-		t, cut = nil, math.MaxFloat32
+		t, cut, upper = nil, math.MaxFloat32, examples+1
 	}
+	e.Upper = append(e.Upper, upper)
 	e.Examples, e.Thresholds, e.Cuts = append(e.Examples, examples), append(e.Thresholds, t), append(e.Cuts, cut)
 }
 
 // complete lets groups and classes with too few examples take the threshold of all examples. of is that of all classes,
-// where each class has its own.
-func (c *Coverage) complete(of Cell) {
+// where each class has its own. several says that more than one thing is true of an example.
+func (c *Coverage) complete(of Cell, several bool) {
 	for i := range c.Cells {
 		e := &c.Cells[i]
 		for k, t := range e.Thresholds {
@@ -251,6 +288,9 @@ func (c *Coverage) complete(of Cell) {
 		}
 		if c.Intervals() {
 			e.Cuts = nil
+		}
+		if several {
+			e.Upper = nil
 		}
 	}
 }
@@ -279,7 +319,7 @@ func (f *Fitting) chooseRanked(c *Coverage) error {
 			}
 		}
 		t := rule.Fit(f.probs, classes, f.labels, own, f.Level)
-		e.add(t.Examples, t.Exact, !t.Infinite(), t.Cut)
+		e.add(t.Examples, t.Exact, !t.Infinite(), t.Cut, t.Upper)
 	}
 	whole := Cell{}
 	fit(&whole, func(int) bool { return true })
@@ -300,7 +340,7 @@ func (f *Fitting) chooseRanked(c *Coverage) error {
 			}
 		}
 	}
-	c.complete(whole)
+	c.complete(whole, false)
 	return nil
 }
 

@@ -60,10 +60,9 @@ func (g *Guarantee) Fuse(m *fused.Model, t task.Task, of []task.Output) (out []O
 		out = append(out, Output{task.Output{Name: task.SetColumn, Value: set, Width: t.About().Classes}, true})
 	}
 	if a := g.Answers; a != nil {
-		above := m.Op("Greater", value("prob"), m.Constant([]float32{a.Cut}, 1, 1))
-		count := m.Sum(m.Floats(above))
-		abstain := m.Op("Less", count, m.Constant([]float32{0.5}, 1, 1))
-		out = append(out, Output{task.Output{Name: task.AbstainColumn, Value: abstain, Width: 1}, true})
+		// Not Less: NaN abstains. No Cast: converters to float16 break those of true and false.
+		above := m.Op("Greater", m.Largest(value("prob")), m.Constant([]float32{a.Cut}, 1, 1))
+		out = append(out, Output{task.Output{Name: task.AbstainColumn, Value: m.Op("Not", above), Width: 1}, true})
 	}
 	return out, nil
 }
@@ -75,47 +74,59 @@ func (c *Coverage) fuseSet(m *fused.Model, prob string, classes int) (string, er
 	if rule.Method == sets.LAC {
 		return m.Op("Greater", prob, row(rule.Cuts)), nil
 	}
-	units := m.Op("Floor", m.Op("Add", m.Op("Mul", prob, row([]float32{sets.Grid()})), row([]float32{0.5})))
+	units := rounded(m, prob)
 	keys := m.Op("Mul", prob, row(sets.Keys(classes)))
-	penalties := rule.Penalties(classes)
 	if classes <= mostCompared {
-		return m.Op("Less", compared(m, keys, units, penalties, classes), row(rule.Cuts)), nil
+		return m.Op("Greater", compared(m, rule, keys, units, classes), row(rule.Least())), nil
 	}
 	if v := m.Opset(); v < leastRanked {
 		return "", fmt.Errorf("opset %d, and sets by %s of more than %d classes need %d: export the checkpoints with that, or choose %s", v,
 			c.Method, mostCompared, leastRanked, setting.Sets.With(string(sets.LAC)))
 	}
 	order := descending(m, keys, row(make([]float32, classes)), classes)
-	scores := m.Op("CumSum", m.Rowwise("GatherElements", units, order), m.Integer(1))
-	if penalties != nil {
-		scores = m.Op("Add", scores, row(penalties))
+	behind := m.Node("CumSum", []string{m.Rowwise("GatherElements", units, order), m.Integer(1)},
+		fused.Attribute{Name: "exclusive", Int: 1}, fused.Attribute{Name: "reverse", Int: 1})
+	if penalties := rule.Penalties(classes); penalties != nil {
+		for k := range penalties {
+			penalties[k] /= sets.Fine
+		}
+		behind = m.Op("Sub", behind, row(penalties))
 	}
-	scores = m.Rowwise("ScatterElements", units, order, scores) // in the order of classes again
-	return m.Op("Less", scores, row(rule.Cuts)), nil
+	behind = m.Rowwise("ScatterElements", units, order, behind) // in the order of classes again
+	return m.Op("Greater", behind, row(rule.Least())), nil
 }
 
-// compared adds the sum of the units of each class and of all classes before it, [rows, classes], by comparing the keys of each pair of
-// classes. It sorts nothing, so runtimes and compilers without sorting can run it. Of equal keys the first class comes first. Units are
-// whole numbers, whose sums are exact in float32 in any order.
-func compared(m *fused.Model, keys, units string, penalties []float32, classes int) string {
+// rounded adds the probabilities as [sets.Ranking] rounds them, in units of a graph. Sums of them are exact in float32 in any order.
+func rounded(m *fused.Model, prob string) string {
+	number := func(v float32) string { return m.Constant([]float32{v}, 1, 1) }
+	scaled := m.Op("Mul", prob, number(sets.Coarse))
+	most := m.Op("Floor", scaled)
+	fine := m.Op("Add", m.Op("Mul", m.Op("Sub", scaled, most), number(sets.Fine)), number(0.5))
+	return m.Op("Add", most, m.Op("Mul", m.Op("Floor", fine), number(1./sets.Fine)))
+}
+
+// compared adds the sum of the units of all classes behind each class, [rows, classes], without the penalty of its rank. It compares the
+// keys of each pair of classes. It sorts nothing, so runtimes and compilers without sorting can run it. Of equal keys the first class
+// comes first.
+func compared(m *fused.Model, rule *sets.Rule, keys, units string, classes int) string {
 	n := int64(classes)
 	across, down := m.Integers(0, 1, n), m.Integers(0, n, 1)
-	other, own := m.Op("Reshape", keys, down), m.Op("Reshape", keys, across)
-	more, less := m.Floats(m.Op("Greater", other, own)), m.Floats(m.Op("Less", other, own))
-	upTo := make([]float32, 0, n*n) // 1 where the other class is the own one or stands before it
+	first := make([]float32, 0, n*n) // 1 where the other class is the own one or stands before it, and −1 where it stands behind
 	for o := range n {
 		for c := range n {
-			upTo = append(upTo, map[bool]float32{true: 1}[o <= c])
+			first = append(first, map[bool]float32{true: 1, false: -1}[o <= c])
 		}
 	}
-	equal := m.Op("Sub", m.Op("Sub", m.Constant([]float32{1}, 1, 1, 1), more), less)
-	before := m.Op("Add", more, m.Op("Mul", equal, m.Constant(upTo, 1, n, n)))
-	scores := m.Sum(m.Op("Mul", before, m.Op("Reshape", units, down)))
-	if penalties != nil {
-		rank := m.Op("Sub", m.Sum(before), m.Constant([]float32{1}, 1, 1, 1)) // from 0
-		scores = m.Op("Add", scores, m.Op("Gather", m.Constant(penalties, n), m.Integral(rank)))
+	sign := m.Sign(m.Op("Sub", m.Op("Reshape", keys, down), m.Op("Reshape", keys, across)))
+	sign = m.Sign(m.Op("Add", m.Op("Add", sign, sign), m.Constant(first, 1, n, n)))
+	behind := m.Sum(m.Op("Mul", m.Op("Relu", m.Op("Neg", sign)), m.Op("Reshape", units, down)))
+	if step, most := rule.Step(); step > 0 {
+		rank := m.Sum(m.Op("Relu", sign)) // from 1
+		above := m.Op("Relu", m.Op("Sub", rank, m.Constant([]float32{float32(rule.Free)}, 1, 1, 1)))
+		penalty := m.AtMost(m.Op("Mul", above, m.Constant([]float32{step / sets.Fine}, 1, 1, 1)), most/sets.Fine)
+		behind = m.Op("Sub", behind, penalty)
 	}
-	return m.Op("Reshape", scores, m.Integers(0, n))
+	return m.Op("Reshape", behind, m.Integers(0, n))
 }
 
 // descending adds the classes of each row in the order of their keys. Some versions of ONNX Runtime end the process when they sort some

@@ -43,6 +43,7 @@ type Data struct {
 	Date     string `json:"date"`     // the day on which the predictions were written
 	// Sources are the digests of the data that were predicted. It is empty if nothing says what they were.
 	Sources []string `json:"sources,omitempty"`
+	Made    Made     `json:"made,omitzero"` // how the predictions were made
 }
 
 // Shares reports whether two data have examples in common, as far as the digests tell.
@@ -62,9 +63,11 @@ const (
 	ByEpistemic = "epistemic_std" // without noise there is no other
 )
 
-// Coverage is the guarantee that sets or intervals contain the target with the probability Level.
+// Coverage is the guarantee that sets or intervals contain the target with the probability Level, or that sets have at most Size
+// classes on average.
 type Coverage struct {
-	Level   float64 `json:"level"`
+	Level   float64 `json:"level,omitempty"` // 0 with Size
+	Size    float64 `json:"size,omitempty"`  // 0 with Level
 	Method  string  `json:"method"`
 	Penalty float64 `json:"penalty,omitempty"`
 	Free    int     `json:"free,omitempty"`
@@ -81,6 +84,9 @@ type Cell struct {
 	Examples   []int      `json:"examples"`        // that each threshold was chosen on
 	Thresholds []*float64 `json:"thresholds"`      // nil is infinite
 	Cuts       []float32  `json:"cuts,omitempty"`  // of sets: see [sets.Rule]
+	// Upper is the rank of the score that bounds what each threshold covers: see [sets.Upper]. It is for one class or number of an
+	// example, and nil otherwise.
+	Upper []int `json:"upper,omitempty"`
 	// Whole lists the thresholds that are those of all examples, because their own examples are too few.
 	Whole []int `json:"whole,omitempty"`
 }
@@ -121,8 +127,16 @@ func (g *Guarantee) Sound() error {
 	return g.Coverage.sound()
 }
 
+// maxSize is larger than any number of classes.
+const maxSize = 1e9
+
 func (c *Coverage) sound() error {
-	if !(c.Level > 0 && c.Level < 1) {
+	switch {
+	case c.Size == 0 && c.Level > 0 && c.Level < 1:
+	case c.Size > 0 && c.Size < maxSize && c.Level == 0 && c.Method == string(sets.LAC) && c.By != ByClass:
+	case c.Size != 0:
+		return fmt.Errorf("sets of %v classes by %s, want a number above 0, by lac", c.Size, c.Method)
+	default:
 		return fmt.Errorf("coverage of %v, want a number between 0 and 1", c.Level)
 	}
 	if len(c.Cells) == 0 || c.Cells[0].Group != "" || c.By == "" != (len(c.Cells) == 1) && c.By != ByClass {
@@ -134,6 +148,11 @@ func (c *Coverage) sound() error {
 		if len(e.Thresholds) != n || n == 0 || len(e.Examples) != n || i > 0 && (e.Group == "" || c.find(e.Group) != e) {
 			return fmt.Errorf("group %q: %d thresholds and %d numbers of examples, want %d of each group once", e.Group, len(e.Thresholds),
 				len(e.Examples), n)
+		}
+		for k, upper := range e.Upper {
+			if k >= n || len(e.Upper) != n || upper < 0 || upper-1 > e.Examples[k] {
+				return fmt.Errorf("group %q: score %d of %d bounds %d thresholds, want one for each", e.Group, upper, len(e.Upper), n)
+			}
 		}
 		for _, t := range e.Thresholds {
 			if t != nil && !(*t >= 0 && *t < math.MaxFloat32) {
@@ -192,6 +211,27 @@ func (g *Guarantee) Check(t task.Task) error {
 type Impossible struct{ Why, Instead string }
 
 func (e *Impossible) Error() string { return e.Why }
+
+// PossibleSize is [Possible] of a mean size of sets.
+func PossibleSize(t task.Task, method, by string, size float64) error {
+	each := task.OnePosition(t)
+	classes := each.About().Classes
+	switch _, numbers := each.(task.Targeted); {
+	case numbers:
+		return &Impossible{
+			"intervals have no number of classes, and the task is " + t.About().Name,
+			"say a share: " + setting.Coverage.With("90%"),
+		}
+	case method != "" && method != string(sets.LAC):
+		return &Impossible{"the mean size of sets is guaranteed with lac, and not with " + method, setting.Sets.With(string(sets.LAC))}
+	case by == ByClass:
+		return &Impossible{"a set has one size, and not one for each class", "leave out " + setting.By.String()}
+	case classes > 0 && !(size < float64(classes)):
+		return &Impossible{fmt.Sprintf("sets of at most %g classes: all sets are, of %d", size, classes),
+			fmt.Sprintf("want a number below %d", classes)}
+	}
+	return Possible(t, method, by)
+}
 
 // Possible returns an [Impossible] if no coverage can be guaranteed of the task by the method. The method may be empty for
 // the default.
@@ -258,6 +298,8 @@ func (c *Coverage) Guarantee(t task.Task) string {
 	}
 	missed := fmt.Sprintf("%g %%", Rounded(100-100*c.Level))
 	switch {
+	case c.Size > 0:
+		return c.sized(t) + to
 	case c.Intervals():
 		return fmt.Sprintf("intervals contain the true value of at least %s of new examples%s", percent, to)
 	case task.Large(t):
@@ -267,6 +309,40 @@ func (c *Coverage) Guarantee(t task.Task) string {
 		return fmt.Sprintf("sets miss at most %s of the true labels of a new example on average%s", missed, to)
 	}
 	return fmt.Sprintf("sets contain the true class of at least %s of new examples%s", percent, to)
+}
+
+// counted is the word for what sets have.
+func (c *Coverage) counted(t task.Task) string {
+	if _, paired := task.OnePosition(t).(task.Paired); paired {
+		return "labels"
+	}
+	return "classes"
+}
+
+// sized says how many classes sets have at most.
+func (c *Coverage) sized(t task.Task) string {
+	if task.Large(t) {
+		one, whole := placesOf(t)
+		return fmt.Sprintf("sets have at most %g %s on average over the %s of a new %s, and over new ones", Rounded(c.Size), c.counted(t),
+			one, whole)
+	}
+	return fmt.Sprintf("sets have at most %g %s on average over new examples", Rounded(c.Size), c.counted(t))
+}
+
+// Least returns the smallest number of examples that give a threshold for the task.
+func (c *Coverage) Least(t task.Task) int {
+	if c.Size > 0 {
+		return int(math.Ceil(float64(task.OnePosition(t).About().Classes)/c.Size-1e-9)) - 1
+	}
+	return sets.Least(c.Level)
+}
+
+// Amount says how much is guaranteed, without the task.
+func (c *Coverage) Amount() string {
+	if c.Size > 0 {
+		return fmt.Sprintf("at most %g on average", Rounded(c.Size))
+	}
+	return fmt.Sprintf("%g %%", Rounded(100*c.Level))
 }
 
 // Outputs returns the names of the outputs that a model has for the guarantees.
@@ -306,7 +382,11 @@ func (a *Answers) Guarantee() string {
 func (g *Guarantee) Guarantees(t task.Task) string {
 	var list []string
 	if g.Coverage != nil {
-		list = append(list, g.Coverage.Guarantee(t))
+		text := g.Coverage.Guarantee(t)
+		if spread := g.Coverage.Spread(); spread != "" {
+			text += " (" + spread + ")"
+		}
+		list = append(list, text)
 	}
 	if g.Answers != nil {
 		list = append(list, g.Answers.Guarantee())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,39 @@ func realise(t *testing.T, s source, by, method string, splits int) {
 	}
 }
 
+// Over many splits sets have at most the guaranteed size on average, and not much less: the last example is counted with all classes.
+func TestSizes(t *testing.T) {
+	for _, s := range sources(t) {
+		if _, numbers := s.task.(task.Targeted); numbers {
+			continue
+		}
+		for _, by := range []string{"", "site"} {
+			if by != "" && !slices.Contains(s.by, by) {
+				continue
+			}
+			t.Run(s.name+by, func(t *testing.T) {
+				t.Parallel()
+				const fitted, tested, size = 60, 30, 1.3
+				splits, classes := reliability.Figure(40, 1000), float64(task.OnePosition(s.task).About().Classes)
+				r := rand.New(rand.NewPCG(58, uint64(len(s.name)+len(by))))
+				var sizes []float64
+				for range splits {
+					c := chooseFrom(t, &Fitting{Task: s.task, Size: size, By: by}, s, r, fitted)
+					sizes = append(sizes, judged(t, s, c, r, tested)["size"])
+				}
+				mean, se := meanOf(sizes)
+				t.Logf("%s %s: mean size %.4f ± %.4f over %d splits, guaranteed %v", s.name, by, mean, se, splits, size)
+				if most := size + 4*se; mean > most {
+					t.Errorf("mean size %.4f ± %.4f, want at most %v", mean, se, size)
+				}
+				if least := size - classes/20 - 4*se; s.name != "two classes, rounded" && by == "" && mean < least {
+					t.Errorf("mean size %.4f ± %.4f, want not far below %v", mean, se, size)
+				}
+			})
+		}
+	}
+}
+
 // chooseFrom chooses a coverage from n examples of a source.
 func chooseFrom(t *testing.T, f *Fitting, s source, r *rand.Rand, n int) *Coverage {
 	t.Helper()
@@ -183,17 +217,14 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 	}
 	want := task.RowOptions{Target: true}
 	d.Want(&want)
-	real := NewRealised(g, s.task, task.RowColumns(s.task, want), groupOf)
+	real := NewRealised(g, Made{}, s.task, task.RowColumns(s.task, want), groupOf)
 	for i := range n {
 		outcome, label, group := s.draw(r)
 		groups[i] = group
 		var row []float64
 		if task.Large(s.task) {
 			d.Begin(i, "")
-			task.EachKnown(s.task, outcome, label, func(_ int, row []float64, one target.Target) error {
-				d.Position(row, one)
-				return nil
-			})
+			task.EachRow(s.task, outcome, label, func(row []float64, one target.Target) { d.Position(row, one) })
 			for _, c := range s.task.Columns(want) {
 				row = append(row, make([]float64, c.Len())...)
 			}
@@ -206,6 +237,9 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 	}
 	real.Finish(false)
 	out := map[string]float64{"all": real.Coverage.Covered}
+	if real.Size != nil {
+		out["size"] = real.Size.Mean
+	}
 	for _, x := range real.Classes {
 		if x.Examples > 0 {
 			out["class "+x.Name] = x.Covered
@@ -321,6 +355,41 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// A class that is surely below the guarantee is named, also where nothing is guaranteed of it alone. One that is below by chance,
+// as some of many are, is not: SciPy's binom.cdf(82, 100, 0.9) is 0.0100, which is sure of one class and not of 50.
+func TestBelow(t *testing.T) {
+	share := func(covered int) Share {
+		s := newShare("")
+		for i := range 100 {
+			s.add(one(i < covered))
+		}
+		s.finish()
+		return *s
+	}
+	few := []Share{share(90), share(82), *newShare("")}
+	many := make([]Share, 50)
+	for k := range many {
+		many[k] = share(91)
+	}
+	many[7] = share(82)
+	for _, c := range []struct {
+		by   string
+		list []Share
+		want string
+	}{
+		{ByClass, few, "below the guarantee: class 1: 82.0 % ["},
+		{"", few, "below 90 %, which is guaranteed of all examples together, and not of each class: class 1: 82.0 % ["},
+		{"", many, ""},
+		{ByClass, many, ""},
+		{"", append(many, share(40)), "and not of each class: class 50: 40.0 % ["},
+	} {
+		got := strings.Join((&Coverage{Level: 0.9, By: c.by}).below("class", c.by == ByClass, c.list, nil), "")
+		if c.want == "" != (got == "") || !strings.Contains(got, c.want) || strings.Contains(got, "; class") {
+			t.Errorf("by %q, %d classes: %q, want %q", c.by, len(c.list), got, c.want)
+		}
+	}
+}
+
 // Without labels nothing is printed, unless the guarantee is void. Nothing is counted where nothing is guaranteed.
 func TestVoid(t *testing.T) {
 	s := sources(t)[0]
@@ -334,7 +403,7 @@ func TestVoid(t *testing.T) {
 	d.Want(&want)
 	columns := task.RowColumns(s.task, want)
 	for _, void := range []bool{false, true} {
-		r := NewRealised(g, s.task, columns, nil)
+		r := NewRealised(g, Made{}, s.task, columns, nil)
 		outcome, _, _ := s.draw(rand.New(rand.NewPCG(1, 2)))
 		row := d.Values(s.task.Values(nil, want, task.Average{Outcome: outcome}, target.Target{}), outcome, 0, "")
 		r.Add(0, "", row, target.Unknown)
@@ -342,7 +411,7 @@ func TestVoid(t *testing.T) {
 			t.Errorf("void %v: %+v", void, got)
 		}
 	}
-	none := NewRealised(nil, s.task, columns, nil)
+	none := NewRealised(nil, Made{}, s.task, columns, nil)
 	none.Add(0, "", nil, 0)
 	if none.Finish(true) != nil {
 		t.Error("counts where nothing is guaranteed")

@@ -3,12 +3,13 @@ package guarantee
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -24,18 +25,29 @@ type Share struct {
 	whole        bool // all shares so far are 0 or 1
 }
 
+// Mean is a mean over examples.
+type Mean struct {
+	Examples int     `json:"examples"`
+	Mean     float64 `json:"mean"`
+}
+
 // Realised is how often the guarantees held for labelled examples.
 type Realised struct {
 	Coverage *Share  `json:"coverage,omitempty"` // of all classes or targets together
 	Classes  []Share `json:"classes,omitempty"`
 	Targets  []Share `json:"targets,omitempty"`
 	Groups   []Share `json:"groups,omitempty"`
+	// Size is the mean size of sets, if that is guaranteed. It has no interval: of few examples some lack the rare large sets, and
+	// every usual interval is then too narrow.
+	Size     *Mean   `json:"size,omitempty"`
 	Wrong    *Share  `json:"wrong,omitempty"`    // share of wrong ones of the answers
 	Answered float64 `json:"answered,omitempty"` // share of examples with an answer
-	// Void says that the predictions are unlike those of validation data, so that no guarantee holds.
-	Void bool `json:"void,omitempty"`
+	// Void says that no guarantee holds, and Because why.
+	Void    bool     `json:"void,omitempty"`
+	Because []string `json:"void_because,omitempty"`
 
 	g       *Guarantee
+	made    Made
 	t       task.Task
 	groupOf func(i int, name string) string
 	groups  map[string]*Share
@@ -46,12 +58,20 @@ type Realised struct {
 	given   int            // answers
 }
 
-// NewRealised counts rows with these columns. It returns nil if nothing is guaranteed of them.
-func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
+// NewRealised counts rows with these columns, which were made like that. It returns nil if nothing is guaranteed of them.
+func NewRealised(g *Guarantee, made Made, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
 	if g.Empty() {
 		return nil
 	}
-	r := &Realised{g: g, t: t, groupOf: groupOf, groups: make(map[string]*Share), at: make(map[string]int), classes: t.About().Classes}
+	r := &Realised{
+		g:       g,
+		made:    made,
+		t:       t,
+		groupOf: groupOf,
+		groups:  make(map[string]*Share),
+		at:      make(map[string]int),
+		classes: t.About().Classes,
+	}
 	at := 0
 	for _, c := range columns {
 		r.at[c.Name] = at
@@ -59,6 +79,9 @@ func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(
 	}
 	if c := g.Coverage; c != nil {
 		r.Coverage = newShare("")
+		if c.Size > 0 {
+			r.Size = &Mean{}
+		}
 		if n := task.Targets(t); n > 1 {
 			r.Targets = shares(n)
 		}
@@ -85,6 +108,10 @@ func shares(n int) (list []Share) {
 func (r *Realised) Add(i int, name string, values []float64, label int) {
 	if r == nil {
 		return
+	}
+	if r.Size != nil {
+		r.Size.Examples++
+		r.Size.Mean += (values[r.at[task.SizeColumn]] - r.Size.Mean) / float64(r.Size.Examples)
 	}
 	if r.Coverage != nil {
 		r.meet(i, name)
@@ -215,35 +242,33 @@ func (s *Share) add(v float64) {
 // finish computes the share and its interval: that of Clopper and Pearson (1934) for examples that are covered or not, and
 // otherwise that of the mean of their shares.
 func (s *Share) finish() {
-	n := float64(s.Examples)
-	if s.Examples == 0 {
-		return
-	}
-	s.Covered = s.sum / n
-	if !s.whole {
-		half := 0.0
-		if n > 1 {
-			half = 1.96 * math.Sqrt(max(0, s.squares-n*s.Covered*s.Covered)/(n-1)/n)
-		}
-		s.Low, s.High = max(0, s.Covered-half), min(1, s.Covered+half)
-		return
-	}
-	s.Low, s.High = 0, 1
-	if s.sum > 0 {
-		s.Low = distuv.Beta{Alpha: s.sum, Beta: n - s.sum + 1}.Quantile(0.025)
-	}
-	if s.sum < n {
-		s.High = distuv.Beta{Alpha: s.sum + 1, Beta: n - s.sum}.Quantile(0.975)
+	if s.Examples > 0 {
+		i := s.interval(0.05)
+		s.Covered, s.Low, s.High = i.Mean, i.Low, i.High
 	}
 }
 
-// Finish computes all shares. void says that the predictions are unlike those of validation data. It returns nil without
-// labelled examples, and for nil.
-func (r *Realised) Finish(void bool) *Realised {
-	if r == nil || (r.Coverage == nil || r.Coverage.Examples == 0) && r.all == 0 && !void {
+func (s *Share) interval(miss float64) chance.Interval {
+	if s.whole {
+		return chance.Exact(s.sum/float64(s.Examples), s.Examples)
+	}
+	return chance.ExactMean(s.sum, s.squares, s.Examples, miss)
+}
+
+// Finish computes all shares. drifted says that the predictions are unlike those of validation data. It returns nil if there are no
+// labelled examples and the guarantee is not void, and for nil.
+func (r *Realised) Finish(drifted bool) *Realised {
+	if r == nil {
 		return nil
 	}
-	r.Void = void
+	r.Because = r.g.Void(r.made)
+	if drifted {
+		r.Because = append(r.Because, "it holds only for examples like those that chose it")
+	}
+	r.Void = r.Because != nil
+	if (r.Coverage == nil || r.Coverage.Examples == 0) && (r.Size == nil || r.Size.Examples == 0) && r.all == 0 && !r.Void {
+		return nil
+	}
 	if r.Coverage != nil {
 		r.Coverage.finish()
 	}
@@ -269,7 +294,12 @@ func (r *Realised) Lines(names []string) (lines []string) {
 	if r == nil {
 		return nil
 	}
-	if c := r.g.Coverage; c != nil && r.Coverage.Examples > 0 {
+	c := r.g.Coverage
+	if s := r.Size; s != nil && s.Examples > 0 {
+		lines = append(lines, fmt.Sprintf("sets: %.3g %s on average over %d examples, guaranteed at most %g", s.Mean,
+			c.counted(r.t), s.Examples, Rounded(c.Size)))
+	}
+	if c != nil && r.Coverage.Examples > 0 {
 		what := "sets contain the true class"
 		_, paired := task.OnePosition(r.t).(task.Paired)
 		switch {
@@ -281,12 +311,14 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		case paired:
 			what = "sets contain the true labels"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s, guaranteed %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
-		if c.By == ByClass {
-			lines = append(lines, below("class", r.Classes, c.Level, names)...)
+		guaranteed := ""
+		if c.Size == 0 {
+			guaranteed = ", guaranteed " + c.Amount()
 		}
-		lines = append(lines, below("target", r.Targets, c.Level, nil)...)
-		lines = append(lines, below("group", r.Groups, c.Level, nil)...)
+		lines = append(lines, fmt.Sprintf("%s: %s%s", what, r.Coverage.text("examples"), guaranteed))
+		lines = append(lines, c.below("class", c.By == ByClass, r.Classes, names)...)
+		lines = append(lines, c.below("target", true, r.Targets, nil)...)
+		lines = append(lines, c.below("group", c.By != "" && c.By != ByClass, r.Groups, nil)...)
 	}
 	if a := r.g.Answers; a != nil && r.all > 0 {
 		wrong := "none is given"
@@ -303,11 +335,30 @@ func (s *Share) text(of string) string {
 	return fmt.Sprintf("%.1f %% [%.1f, %.1f] of %d %s", 100*s.Covered, 100*s.Low, 100*s.High, s.Examples, of)
 }
 
-// below names the parts whose share is surely below the level, ten at most.
-func below(what string, list []Share, level float64, names []string) (lines []string) {
+// surelyBelow reports whether the share is below the level for one of so many parts: none of them is called so by chance, with 97.5 %
+// confidence (Bonferroni).
+func (s *Share) surelyBelow(level float64, parts int) bool {
+	if s.Examples == 0 || s.High >= level {
+		return false
+	}
+	miss := 0.05 / float64(parts)
+	if s.whole {
+		return distuv.Binomial{N: float64(s.Examples), P: level}.CDF(s.sum) <= miss/2
+	}
+	return s.interval(miss).High < level
+}
+
+// below names the parts whose share is surely below the level, ten at most. own says that the guarantee is of each of them.
+func (c *Coverage) below(what string, own bool, list []Share, names []string) (lines []string) {
 	var low []string
+	parts := 0
 	for k := range list {
-		if s := &list[k]; s.Examples > 0 && s.High < level {
+		if list[k].Examples > 0 {
+			parts++
+		}
+	}
+	for k := range list {
+		if s := &list[k]; s.surelyBelow(c.Level, parts) {
 			name := what + " " + s.Name
 			if what == "class" {
 				name = task.NameOf(what, k, names)
@@ -321,5 +372,9 @@ func below(what string, list []Share, level float64, names []string) (lines []st
 	if low == nil {
 		return nil
 	}
-	return []string{"below the guarantee: " + strings.Join(low, "; ")}
+	if own {
+		return []string{"below the guarantee: " + strings.Join(low, "; ")}
+	}
+	return []string{fmt.Sprintf("below %g %%, which is guaranteed of all examples together, and not of each %s: %s (%s is of each)",
+		Rounded(100*c.Level), what, strings.Join(low, "; "), setting.By.With(map[string]string{"class": ByClass, "group": "HOW"}[what]))}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // FixedBatch reports whether the network takes batches of one size only.
@@ -19,8 +20,8 @@ func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 
 // Fused makes the network's graph ready for several members in one model. That model takes batches of any size. If
 // the network takes one size only, e checks on data that a free batch computes the same, or on noise if data is nil. For other
-// networks e may be nil.
-func (n *Network) Fused(ctx context.Context, e *Engine, data dataset.Dataset) (*fused.Network, error) {
+// networks e may be nil. read reads the graph: [fused.NewNetwork], or what makes members compute in fewer bits.
+func (n *Network) Fused(ctx context.Context, e *Engine, data dataset.Dataset, read FusedReader) (*fused.Network, error) {
 	m, p := n.skeleton, n.Posterior
 	if n.states != nil {
 		return nil, &onnxio.Error{
@@ -58,8 +59,11 @@ func (n *Network) Fused(ctx context.Context, e *Engine, data dataset.Dataset) (*
 	if err != nil {
 		return nil, err
 	}
-	return fused.NewNetwork(p.Path, t, p.Layout, n.Inputs, n.Output())
+	return read(p.Path, t, p.Layout, n.Inputs, n.Output())
 }
+
+// FusedReader reads the graph of a network whose members become one model.
+type FusedReader func(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string) (*fused.Network, error)
 
 // Learn runs the network once, on noise. Afterwards [Graph.Known] returns its task.
 func (e *Engine) Learn(ctx context.Context, n *Network) error {

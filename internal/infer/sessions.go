@@ -261,7 +261,19 @@ func (s *Session) FixedBatch() int {
 
 // Feed runs the examples idx. If the network has a fixed batch, a shorter one is filled up with copies of its last
 // example. The outputs of the copies are the last rows.
-func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]ort.Tensor, error) {
+func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) (out []ort.Tensor, err error) {
+	err = FeedAll(ctx, []*Session{s}, data, idx, 0, func(_ int, run func() ([]ort.Tensor, error)) (err error) {
+		out, err = run()
+		return err
+	})
+	return out, err
+}
+
+// FeedAll is [Session.Feed] of several sessions that take the same inputs. use gets the number of a session and what runs it, first
+// that with the given number.
+func FeedAll(ctx context.Context, all []*Session, data dataset.Dataset, idx []int, first int,
+	use func(k int, run func() ([]ort.Tensor, error)) error) error {
+	s := all[0]
 	if short := s.FixedBatch() - len(idx); short > 0 {
 		idx = slices.Clone(idx)
 		for range short {
@@ -270,19 +282,22 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 	}
 	size, err := dataset.SizeOf(data)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	buffer := s.buffer(size, len(idx))
 	defer s.giveBack(buffer)
 	values, err := dataset.ReadBatch(data, buffer, idx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	in, err := s.feed(data, idx, len(idx), nil, values)
-	if err != nil {
-		return nil, err
+	for i := range all {
+		if err == nil {
+			k := (first + i) % len(all)
+			err = use(k, func() ([]ort.Tensor, error) { return all[k].Run(ctx, in) })
+		}
 	}
-	return s.Run(ctx, in)
+	return err
 }
 
 // feed makes the input tensors of rows examples. values holds one example after the other. idx are the examples, and

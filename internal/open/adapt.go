@@ -122,11 +122,11 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 		if look != nil {
 			return nil
 		}
-		look, err = ad.look(ctx, run, m, statistics, common)
-		if err == nil {
-			look.Moved = moved
+		if look, err = ad.look(ctx, run, m, statistics, common); err != nil {
+			return err
 		}
-		return err
+		look.Moved = moved
+		return ad.refuse(look, e.Card.ClassNames)
 	})
 	bar.Done()
 	if err != nil {
@@ -186,6 +186,9 @@ func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study)
 	if err != nil {
 		return BadInput(err)
 	}
+	if err := ad.refuse(look, n.Posterior.Card.ClassNames); err != nil {
+		return err
+	}
 	look.Moved = moved
 	ad.tell(look, ad.warnings(look, n.Posterior.Card.ClassNames))
 	return nil
@@ -219,6 +222,16 @@ func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member
 		}
 	}
 	return batchnorm.Look(ctx, run, c, ad.Target, usual)
+}
+
+// refuse refuses a target that is nearly all of one class.
+func (ad *Adaptation) refuse(t *batchnorm.Target, classes []string) error {
+	if t.Single == 0 {
+		return nil
+	}
+	return BadInput(fmt.Errorf("%s: %s of the predictions are %s, and usual are %s: statistics of one class do harm", ad.Path,
+		report.Percent(t.Single, 0), names.Class(classes, t.Class), report.Percent(t.Usual, 0)),
+		"give data with the classes in their usual shares, or leave out "+setting.Adapt.String())
 }
 
 // warnings returns the faults of the target that make adapting harmful.

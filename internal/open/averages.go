@@ -100,7 +100,7 @@ func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnx
 // keepLast removes the checkpoints before the last ones, if only those are asked for. All were needed to tell averages from iterates.
 func keepLast(s *FitInputs) bool {
 	first := 0
-	if s.countsTheta0() {
+	if countsTheta0(s) {
 		first = 1
 	}
 	all := len(s.models) - first

@@ -108,7 +108,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	if err != nil {
 		return nil, BadInput(err)
 	}
-	if s.countsTheta0() {
+	if countsTheta0(s) {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
 	}
 	if err := s.refuseSpread(); err != nil {
@@ -126,7 +126,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 }
 
 // countsTheta0 reports whether the first model is θ0.
-func (s *FitInputs) countsTheta0() bool {
+func countsTheta0(s *FitInputs) bool {
 	return s.options.Theta0 != "" || s.older > 0 && s.previous.Posterior.Theta0 != nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/programs"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -44,11 +45,12 @@ type FindOptions struct {
 // Found is what follows from the files, with the reasons. Empty texts were not found.
 type Found struct {
 	Training, Template, Card           string
-	ClassNames, Task, Head, Preprocess string             // Head is that of [TargetOptions], or "none"
-	Output                             string             // the name of that with the scores
-	Reasons                            []string           // for the user
-	Unclear                            *dataset.Undecided // what the table with test data does not tell, or nil
-	Unreadable                         error              // why the test data cannot be read, or not as training read it
+	ClassNames, Task, Head, Preprocess string              // Head is that of [TargetOptions], or "none"
+	Columns                            map[string][]string // of tables, by input
+	Output                             string              // the name of that with the scores
+	Reasons                            []string            // for the user
+	Unclear                            *dataset.Undecided  // what the table with test data does not tell, or nil
+	Unreadable                         error               // why the test data cannot be read, or not as training read it
 }
 
 // found sets one of the results.
@@ -95,9 +97,10 @@ func Find(g FindOptions) *Found {
 		return f // fit tells
 	}
 	opts := dataset.Options{Fields: network.Fields(), Target: target.Numbers, Labels: g.Labels, Named: g.Named, Columns: g.Columns}
-	if f.Unclear = dataset.Unclear(g.Test, opts); f.Unclear != nil {
+	if f.Unclear = dataset.Unclear(g.Test, opts); f.Unclear != nil && !f.identifiers(network) {
 		return f
 	}
+	f.columns(g, opts)
 	known := 0
 	if path := g.classFolders(func(n int) bool { return network.Layout().Count < 2 || network.Layout().Count == n }); path != "" {
 		known = classFolders(path)
@@ -117,6 +120,39 @@ func Find(g FindOptions) *Found {
 		f.preprocessing(g, network, near)
 	}
 	return f
+}
+
+// identifiers leaves out the columns that only tell one row from another, if that decides which columns feed the network.
+func (f *Found) identifiers(n *infer.Graph) bool {
+	names := f.Unclear.Identifiers()
+	rest := slices.DeleteFunc(slices.Clone(f.Unclear.Columns), func(name string) bool { return slices.Contains(names, name) })
+	if f.Unclear.Labels || names == nil || len(rest) != f.Unclear.Takes {
+		return false
+	}
+	f.Columns = map[string][]string{n.Input.Name: rest}
+	f.Reasons = append(f.Reasons, fmt.Sprintf("%s of %s left out, whose values all differ: the network has no place for it",
+		report.Plural(len(names), "column"), f.Unclear.Path)+": "+strings.Join(names, ", "))
+	f.Unclear = nil
+	return true
+}
+
+// columns finds the names of the columns that feed the network, so that later tables are matched by name.
+func (f *Found) columns(g FindOptions, opts dataset.Options) {
+	if g.Columns != nil {
+		return
+	}
+	if f.Columns == nil {
+		f.Columns = dataset.ColumnsOf(g.Test, opts)
+	}
+	for input, names := range f.Columns {
+		if len(names) < 2 || strings.Contains(strings.Join(names, ""), "*") {
+			delete(f.Columns, input)
+			continue
+		}
+		few := names[:min(len(names), 6)]
+		f.Reasons = append(f.Reasons, fmt.Sprintf("%d columns, in the order of %s: %s", len(names), g.Test, strings.Join(few, ", ")+
+			strings.Repeat(", …", min(1, len(names)-len(few)))))
+	}
 }
 
 // around returns the folders of the paths, the folders that the paths are, and their parents.

@@ -171,7 +171,7 @@ func WriteText(w io.Writer, s report.Screen, warnings []string, d *Document) err
 	b.WriteByte('\n')
 	prose(d.Heading)
 	tables := d.Tables()
-	if s.Rest != "" && len(d.Short.Rows) > 0 {
+	if s.Rest != "" {
 		tables = []*report.Table{d.Short.Table()}
 		tables[0].Warn(fmt.Sprintf("All methods and figures: %s", s.Rest))
 	}

@@ -32,7 +32,7 @@ func TestDocument(t *testing.T) {
 	r.Short = Section{Rows: []Row{{Shown("few", "1")}}}
 	b.Reset()
 	WriteText(&b, report.Screen{Rest: "table.txt"}, nil, r)
-	if want := "It works.\n\n12 examples\n\nfew\n1\nAll methods and figures: table.txt\n\n    x = 1\n"; b.String() != want {
+	if want := "It works.\n\n12 examples\n\nfew\n  1\nAll methods and figures: table.txt\n\n    x = 1\n"; b.String() != want {
 		t.Errorf("%q, want %q", &b, want)
 	}
 	page := r.Page()

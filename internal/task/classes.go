@@ -306,7 +306,7 @@ func (t classes) Say(g Graph, scores string) MemberOutcome {
 		return MemberOutcome{Outcome: g.Op("Div", scores, g.Sum(scores))}
 	}
 	if t.form() == LogProbabilities { // the logarithm of probability 0 must stay finite
-		scores = g.AtLeast(scores, -1e38)
+		scores = g.AtLeast(scores, leastLog)
 	}
 	return MemberOutcome{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }
@@ -338,7 +338,7 @@ func (t classes) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *
 		case !do.absolute:
 			p = j.softmax(do, g.Op("Log", mean))
 		default: // no scale may revive a class with probability 0
-			p = g.Op("Mul", j.softmax(do, j.logOf(mean)), j.ruledOut(mean))
+			p = g.Op("Mul", j.softmax(do, j.finiteLog(mean)), g.Sign(mean))
 			p = g.Op("Div", p, g.Sum(p))
 		}
 		p = do.corrected(j, p)

@@ -27,6 +27,16 @@ type Output struct {
 	Width       int
 }
 
+// Visible adds finite to the outputs. It is 0, or NaN for an example with an input that is not finite. "" stands for 0.
+func Visible(g Graph, outputs []Output, finite string) []Output {
+	for i := range outputs {
+		if finite != "" {
+			outputs[i].Value = g.Op("Add", outputs[i].Value, finite)
+		}
+	}
+	return outputs
+}
+
 // Graph adds ONNX operators to a graph. Values are given by their names. Each method returns the name of the new value.
 type Graph interface {
 	Op(op string, inputs ...string) string
@@ -37,6 +47,8 @@ type Graph interface {
 	// AtLeast and AtMost add the larger and the smaller one of x and a bound.
 	AtLeast(x string, bound float32) string
 	AtMost(x string, bound float32) string
+	// Sign adds −1, 0 or 1.
+	Sign(x string) string
 	// Floats and Integral convert to float32 and to int64. True is 1.
 	Floats(x string) string
 	Integral(x string) string
@@ -45,9 +57,15 @@ type Graph interface {
 	Integers(values ...int64) string
 }
 
-// tiny is approximately the smallest normal float32. Adding it changes no probability except 0, and makes the logarithm
-// of 0 finite. So 0·log 0 is 0.
-const tiny = 1.2e-38
+// Other programs convert models to float16. They clip numbers to 10⁻⁷ … 10⁴, so the constants of the operators lie between.
+const (
+	// leastRatio bounds a quotient of probabilities before its logarithm. p·log q changes by less than 4·10⁻⁸ of the divisor.
+	leastRatio = 1e-7
+	// logZero stands for log 0 where a calibration needs a finite number. It is that of the smallest normal float32.
+	logZero = -87.3
+	// leastLog replaces a log-probability of −∞.
+	leastLog = -1e4
+)
 
 // fusing adds the operators that all tasks need to fuse members.
 type fusing struct {
@@ -98,8 +116,16 @@ func (j fusing) row(values []float64) string {
 
 func (j fusing) scale(x string, by float32) string { return j.Op("Mul", x, j.number(by)) }
 
-// logOf adds log x. If x is 0, the result is finite, and must not matter.
-func (j fusing) logOf(x string) string { return j.Op("Log", j.Op("Add", x, j.number(tiny))) }
+// missing adds 1 where x is 0, and 0 where x is above it.
+func (j fusing) missing(x string) string { return j.Op("Sub", j.number(1), j.Sign(x)) }
+
+// logOf adds log x, or 0 if x is 0. So 0·log 0 is 0.
+func (j fusing) logOf(x string) string { return j.Op("Log", j.Op("Add", x, j.missing(x))) }
+
+// finiteLog adds log x, or [logZero] if x is 0.
+func (j fusing) finiteLog(x string) string {
+	return j.Op("Add", j.logOf(x), j.scale(j.missing(x), logZero))
+}
 
 // entropy adds −Σ p·log p, in nats. It computes log(1/c) − Σ p·log(p/c) with c = Σ p². Both logarithms are small and lose no
 // digits, where one class is nearly sure (c ≈ 1) and where all are equally probable (c = p). In float32 Σ p is not exactly 1, so
@@ -119,17 +145,14 @@ func (j fusing) mutualInformation(members []string, p string) string {
 
 // divergences adds the sum over members of w·Σ p_s log(p_s/p).
 func (j fusing) divergences(members []string, p string) string {
-	p = j.Op("Add", p, j.number(tiny))
+	p = j.Op("Add", p, j.missing(p)) // 0/1 instead of 0/0
 	divergences := make([]string, len(members))
 	for k, q := range members {
-		divergences[k] = j.Sum(j.Op("Mul", q, j.logOf(j.Op("Div", q, p))))
+		ratio := j.AtLeast(j.Op("Div", q, p), leastRatio)
+		divergences[k] = j.Sum(j.Op("Mul", q, j.Op("Log", ratio)))
 	}
 	return j.average(divergences)
 }
-
-// ruledOut adds a factor that keeps the probability of a class at 0 under any scale. It is 0 for classes with
-// probability 0, and 1 for others.
-func (j fusing) ruledOut(p string) string { return j.Op("Div", p, j.Op("Add", p, j.number(tiny))) }
 
 // logAverage adds log Σ w·exp(l) over the members' logarithms. It also works if all probabilities are too small for
 // float32. A temperature may raise such probabilities.

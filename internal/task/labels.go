@@ -387,7 +387,7 @@ func (t labels) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *C
 	p, q := j.average(probs), j.average(complements)
 	mutual := j.Op("Add", j.divergences(probs, p), j.divergences(complements, q))
 	if by != nil {
-		z := by.program().graph(j, j.Op("Sub", j.logOf(p), j.logOf(q)))
+		z := by.program().graph(j, j.Op("Sub", j.finiteLog(p), j.finiteLog(q)))
 		p, q = j.Op("Sigmoid", z), j.Op("Sigmoid", j.Op("Neg", z))
 	}
 	entropy := j.Op("Neg", j.Sum(j.Op("Add", j.Op("Mul", p, j.logOf(p)), j.Op("Mul", q, j.logOf(q)))))

@@ -81,6 +81,23 @@ func EachKnown(t Task, outcome []float64, label target.Target, f func(p int, row
 	return nil
 }
 
+// EachRow calls f with the outcome of every position of an example, and its label, which may be unknown.
+func EachRow(t Task, outcome []float64, label target.Target, f func(row []float64, one target.Target)) {
+	of, ok := t.(several)
+	if !ok {
+		f(outcome, label)
+		return
+	}
+	one := target.Target{Width: label.Width}
+	for p := range of.Positions {
+		if !of.pads(outcome, p) {
+			one = of.label(one, label, p)
+			row, _ := of.row(outcome, p)
+			f(row, one)
+		}
+	}
+}
+
 // Pad says that position p only fills up the example of an outcome.
 func Pad(t Task, outcome []float64, p int) {
 	if of, ok := t.(several); ok {

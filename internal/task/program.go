@@ -183,7 +183,7 @@ func (p *pytorch) odds() {
 // PyTorch returns the lines of Python that apply the calibration to the scores of a model of PyTorch, for the named task. x is a
 // batch of inputs. axis is that of [OutputSpec]; 0 stands for the last.
 func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
-	do := c.program()
+	do := c.program() // nothing exports lines and corrects class shares
 	if do.factors != nil {
 		return []string{
 			"mean, variance = model(x).chunk(2, dim=1)  # of the targets, as the head gives them",
@@ -203,14 +203,10 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 	default:
 		p.add("scores = model(x)%s", map[Form]string{Probabilities: ".log()"}[form])
 	}
-	two := p.single
-	if do.correction != nil || two && do.absolute {
+	if p.single && do.absolute {
 		p.both()
-	}
-	if two && do.absolute {
 		p.add("scores = torch.log_softmax(scores, dim=-1)")
 	}
-	at := p.axis
 	for _, s := range do.steps {
 		s.torch(p)
 	}
@@ -225,10 +221,6 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 		p.result = fmt.Sprintf("torch.softmax(%s, dim=%d)%s", p.logits, p.axis, p.back)
 	}
 	p.add("probabilities = %s", p.result)
-	if do.correction != nil {
-		p.add("probabilities = probabilities.movedim(%d, -1) * torch.tensor(%s)", at, list(do.correction))
-		p.add("probabilities = (probabilities / probabilities.sum(-1, keepdim=True)).movedim(-1, %d)", at)
-	}
 	return p.lines
 }
 

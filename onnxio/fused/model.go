@@ -39,6 +39,8 @@ type Member struct {
 	Network int // index of its network
 	// Statistics are its batch-norm statistics, as a flat vector of the layout.
 	Statistics weights.Slice
+	// Ranges are those of values inside it, of a network in 8 bits: see [NewQDQ].
+	Ranges map[string]Range
 }
 
 // Model is members fused into one ONNX model. Call [Model.Takes] first, if members do not take the inputs of the
@@ -139,8 +141,9 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 	for i, n := range networks {
 		m.share(i, n)
 	}
+	m.building = &m.before
 	for _, v := range m.inputs {
-		m.feeds = append(m.feeds, v.Name)
+		m.feeds = append(m.feeds, asTaken(m, v.Name, v.ElemType))
 	}
 	m.building = &m.behind
 	return m, nil
@@ -221,7 +224,7 @@ func (m *Model) share(i int, n *Network) {
 	known := make(map[string]string)
 	for _, t := range n.tensors {
 		switch {
-		case t.own && (t.entry.Role == weights.Parameter || !same(m.members, i, t.entry)):
+		case t.fill != nil || t.own && (t.entry.Role == weights.Parameter || !same(m.members, i, t.entry)):
 			continue
 		case !t.own:
 			if twin, ok := m.bySum[t.sum]; ok {
@@ -280,10 +283,20 @@ func (m *Model) Opset() int64 { return m.networks[0].version("") }
 // networks give it. make adds operators and returns the value that the members read.
 func (m *Model) Takes(elem onnxio.ElemType, shape []int64, dims []string, shapeOf func(input string) string) {
 	v := &m.inputs[0]
+	own := v.ElemType
 	v.ElemType, v.Shape, v.Dims = elem, shape, dims
+	m.before = block{}
 	m.building = &m.before
-	m.feeds[0] = shapeOf(v.Name)
+	m.feeds[0] = asTaken(m, shapeOf(v.Name), own)
 	m.building = &m.behind
+}
+
+// asTaken returns a value of the type of a network's input as its nodes take it.
+func asTaken(m *Model, value string, elem onnxio.ElemType) string {
+	if m.networks[0].half && elem == onnxio.Float {
+		return cast(m, value, onnxio.Float16)
+	}
+	return value
 }
 
 // Scores adds the operators that convert the scores of the k-th member to float32 with two dimensions, [batch, n],

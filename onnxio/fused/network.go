@@ -24,6 +24,7 @@ type Network struct {
 	inputs    []onnxio.Value
 	output    string
 	scores    onnxio.ElemType // type of the output
+	half      bool            // see [NewHalf]
 	ir        int64
 	opsets    []onnxio.Opset
 	content   wire.Content
@@ -41,8 +42,10 @@ type Network struct {
 // tensor is an initializer of the main graph, or the tensor of a Constant node in it.
 type tensor struct {
 	name     string
-	entry    weights.Tensor // of the layout, if each member has its own elements
-	own      bool           // each member has its own elements
+	entry    weights.Tensor                // of the layout, if each member has its own elements
+	own      bool                          // each member has its own elements
+	narrow   bool                          // its float32 elements become float16
+	fill     func(vectors) ([]byte, error) // computes each member's elements; nil for others
 	elem     onnxio.ElemType
 	shape    []int64
 	at       wire.Span // its fields
@@ -74,6 +77,38 @@ func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onn
 	}
 	n.tie()
 	return n, n.check()
+}
+
+// NewHalf is [NewNetwork] of a network that computes in float16, with float16 weights. The model casts its float32 inputs, and its
+// scores, so that the average is computed in float32.
+func NewHalf(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string) (*Network, error) {
+	half, stored, err := t.StoredHalf(l)
+	if err != nil {
+		return nil, (&Network{path: path}).fail("", err)
+	}
+	n, err := NewNetwork(path, half, l, inputs, output)
+	if err != nil {
+		return nil, err
+	}
+	n.half = true
+	if n.scores == onnxio.Float {
+		n.scores = onnxio.Float16
+	}
+	for i := range n.tensors {
+		t := &n.tensors[i]
+		if t.elem != onnxio.Float || !stored[t.name] {
+			continue
+		}
+		if t.elem, t.narrow = onnxio.Float16, !t.own; t.own {
+			t.entry.DType = weights.F16
+		} else if t.elements.Len() == 0 {
+			return nil, n.fail(t.name, &onnxio.Error{
+				What: "elements in an old encoding, which are not converted to float16",
+				Hint: "write the checkpoints again: onnx.save(onnx.load(FILE), FILE)",
+			})
+		}
+	}
+	return n, nil
 }
 
 func (n *Network) fail(tensor string, err error) error {

@@ -40,13 +40,29 @@ func (m *Model) Pair(op string, inputs ...string) (first, second string) {
 	return first, second
 }
 
-// Sum adds the sum over the last of two dimensions, [batch, n] → [batch, 1]. ONNX changed the form of this operator.
-func (m *Model) Sum(x string) string {
-	const axesAreInput = 13 // of ReduceSum, since this opset
+// Sum adds the sum over the last of two dimensions, [batch, n] → [batch, 1], and Largest the largest number. ONNX changed the form
+// of these operators.
+func (m *Model) Sum(x string) string { return reduced(m, "ReduceSum", x, 13) }
+
+// Largest is described at Sum.
+func (m *Model) Largest(x string) string { return reduced(m, "ReduceMax", x, 18) }
+
+// reduced reduces dimension 1. The axes are an input since an opset.
+func reduced(m *Model, op, x string, axesAreInput int64) string {
 	if m.Opset() >= axesAreInput {
-		return m.Op("ReduceSum", x, m.Integers(1))
+		return m.Op(op, x, m.Integers(1))
 	}
-	return m.Node("ReduceSum", []string{x}, Attribute{Name: "axes", Ints: []int64{1}})
+	return m.Node(op, []string{x}, Attribute{Name: "axes", Ints: []int64{1}})
+}
+
+// Sign adds −1, 0 or 1. Before opset 9 it takes two comparisons.
+func (m *Model) Sign(x string) string {
+	const hasSign = 9
+	if m.Opset() >= hasSign {
+		return m.Op("Sign", x)
+	}
+	zero := m.Constant([]float32{0}, 1, 1)
+	return m.Op("Sub", m.Floats(m.Op("Greater", x, zero)), m.Floats(m.Op("Less", x, zero)))
 }
 
 // AtLeast adds the larger one of x and a bound, and AtMost the smaller one. Max and Min take one bound for all rows since opset 8.

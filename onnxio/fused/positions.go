@@ -49,6 +49,11 @@ func (m *Model) Rows(x string, axes int) string {
 	return m.Node("Flatten", []string{x}, Attribute{Name: "axis", Int: int64(axes)})
 }
 
+// lead adds the sizes of batch and positions.
+func (p *Positions) lead() string {
+	return p.model.Op("Slice", p.shape, p.model.Integers(0), p.model.Integers(int64(p.rank-1)))
+}
+
 // Gives is [Model.Gives] for rows of positions. The output has the axes of the scores. It lacks the axis of scores if
 // width is 1.
 func (p *Positions) Gives(name, rows string, width int64) error {
@@ -62,7 +67,7 @@ func (p *Positions) GivesFlags(name, rows string, width int64) error {
 
 func (p *Positions) gives(name, rows string, elem onnxio.ElemType, width int64) error {
 	m, last := p.model, p.rank-1
-	lead := m.Op("Slice", p.shape, m.Integers(0), m.Integers(int64(last))) // batch and positions
+	lead := p.lead()
 	shape := make([]int64, last)
 	for i := range shape {
 		shape[i] = -1

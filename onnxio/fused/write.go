@@ -26,7 +26,7 @@ func DataName(model string) string { return model + ".data" }
 // the model file's name.
 func (m *Model) Size(name string) (model, data int64, err error) {
 	s := &sink{data: DataName(name)}
-	if err := m.graph(s, m.measure); err != nil {
+	if err := m.graph(s, measured(m)); err != nil {
 		return 0, 0, err
 	}
 	header, err := m.header(s.length)
@@ -39,7 +39,7 @@ type Members func(do func(parameters weights.Vector) error) error
 // Write writes the model and, if it has one, the file of elements. create opens both. name is the model file's name.
 func (m *Model) Write(name string, create func(file string) (io.Writer, error), members Members) error {
 	plan := &sink{data: DataName(name)}
-	if err := m.graph(plan, m.measure); err != nil {
+	if err := m.graph(plan, measured(m)); err != nil {
 		return err
 	}
 	header, err := m.header(plan.length)
@@ -70,14 +70,16 @@ func (m *Model) Write(name string, create func(file string) (io.Writer, error), 
 	return nil
 }
 
-// measure calls do for each member, without parameters.
-func (m *Model) measure(do func(weights.Vector) error) error {
-	for range m.members {
-		if err := do(nil); err != nil {
-			return err
+// measured calls do for each member, without parameters.
+func measured(m *Model) Members {
+	return func(do func(weights.Vector) error) error {
+		for range m.members {
+			if err := do(nil); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
 }
 
 // A sink takes a model's bytes. It only counts them if there is no writer.
@@ -215,9 +217,12 @@ func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 		statistics := m.members[slices.IndexFunc(m.members, func(o Member) bool { return o.Network == t.network })].Statistics
 		return m.whole(s, t.name, t.tensor, statistics)
 	case t.elements.Len() > 0:
+		var c wire.Content
+		c.AddStretch(n.content, t.elements)
+		if t.narrow {
+			return narrowed(s, m.opts.External, t, c)
+		}
 		return s.initializer(m.opts.External, t.name, t.elem, t.shape, int64(t.elements.Len()), func(w io.Writer) error {
-			var c wire.Content
-			c.AddStretch(n.content, t.elements)
 			for _, p := range c.Parts {
 				if _, err := w.Write(p.Data); err != nil {
 					return err
@@ -239,6 +244,20 @@ func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 	return s.content(c, nil)
 }
 
+// narrowed writes float32 elements as float16.
+func narrowed(s *sink, external bool, t sharedTensor, c wire.Content) error {
+	n := int64(t.elements.Len()) / weights.F32.Size()
+	return s.initializer(external, t.name, t.elem, t.shape, n*weights.F16.Size(), func(w io.Writer) error {
+		values := make(weights.Slice, n)
+		raw := make([]byte, 0, t.elements.Len())
+		for _, p := range c.Parts {
+			raw = append(raw, p.Data...)
+		}
+		weights.F32.Float32s(values, raw)
+		return weights.WriteTensor(w, weights.Tensor{Name: t.name, Shape: []int64{n}, DType: weights.F16}, values)
+	})
+}
+
 // whole writes a tensor in its own type.
 func (m *Model) whole(s *sink, name string, t tensor, from weights.Vector) error {
 	size := t.entry.Len() * t.entry.DType.Size()
@@ -251,12 +270,21 @@ func (m *Model) whole(s *sink, name string, t tensor, from weights.Vector) error
 func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 	r := m.renaming(k)
 	from := map[weights.Role]weights.Vector{weights.Parameter: parameters, weights.Statistic: m.members[k].Statistics}
+	made := vectors{from, m.members[k].Ranges, &computed{}}
 	for _, t := range r.tensors {
 		if _, shared := r.known[t.name]; shared {
 			continue
 		}
 		var err error
-		if m.quantised(t) {
+		if t.fill != nil {
+			err = s.initializer(m.opts.External, r.prefix+t.name, t.elem, t.shape, int64(t.elements.Len()), func(w io.Writer) error {
+				b, err := t.fill(made)
+				if err == nil {
+					_, err = w.Write(b)
+				}
+				return err
+			})
+		} else if m.quantised(t) {
 			err = m.deviations(s, m.members[k].Network, r.prefix, t, parameters)
 		} else {
 			err = m.whole(s, r.prefix+t.name, t, from[t.entry.Role.Vector()])

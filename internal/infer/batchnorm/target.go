@@ -32,6 +32,9 @@ type Target struct {
 	Skewed float64 `json:"skewed,omitempty"`
 	Usual  float64 `json:"usual,omitempty"`
 	Class  int     `json:"class,omitempty"`
+	// Single is the share of Class among the predictions before adapting, if they are nearly all of it, and the target is. Usual is its
+	// usual share.
+	Single float64 `json:"-"`
 }
 
 // Compared are a network with its statistics of training, the same adapted, and the same with statistics of the target alone.
@@ -201,6 +204,9 @@ const (
 	leastOneClass = 0.5
 	mostOdds      = 4
 	mostErrors    = 3.5
+	// nearlyAll is the least share of a class that nearly all predictions are of. Damage may do that too, and then the class is not
+	// frequent with statistics of the target alone: by leastErrors it must be. Of 30 damaged targets with all classes, no share was.
+	nearlyAll, leastErrors = 0.9, 3
 )
 
 // compare compares predictions before adapting, after it, and with statistics of the target alone.
@@ -214,13 +220,18 @@ func (t *Target) compare(before, after, alone [][]float64, usual []float64, know
 		}
 	}
 	own, _ := predicted(alone)
+	excess := func(c int) float64 { return (own[c] - usual[c]) / math.Sqrt(usual[c]*(1-usual[c])/float64(len(alone))) }
+	plain, _ := predicted(before)
+	if c, ok := OneClass(plain, usual); ok && known && plain[c] >= nearlyAll && excess(c) > leastErrors {
+		t.Single, t.Usual, t.Class = plain[c], usual[c], c
+	}
 	if c, ok := OneClass(shares, usual); ok {
 		t.OneClass, t.Class = shares[c], c
 		return
 	}
 	most := 0.0
 	for c, u := range usual {
-		if errors := (own[c] - u) / math.Sqrt(u*(1-u)/float64(len(alone))); known && u < 1 && errors > max(most, mostErrors) {
+		if errors := excess(c); known && u < 1 && errors > max(most, mostErrors) {
 			most, t.Skewed, t.Usual, t.Class = errors, own[c], u, c
 		}
 	}

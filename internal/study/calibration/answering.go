@@ -76,7 +76,7 @@ func (a *answers) section() study.Section {
 func (r answered) row() study.Row {
 	wrong := ""
 	if !math.IsNaN(r.risk) {
-		w := chance.Wilson(r.risk, int(math.Round(r.coverage*float64(r.n))))
+		w := chance.Exact(r.risk, int(math.Round(r.coverage*float64(r.n))))
 		wrong = fmt.Sprintf("%s [%s, %s]", report.Percent(r.risk, 2), report.Percent(w.Low, 2), report.Percent(w.High, 2))
 	}
 	return study.Row{study.Name("name", "answers", r.name), study.Count("rows", "rows", r.n),

@@ -36,7 +36,7 @@ type Study struct {
 	// threshold.
 	Criterion detect.Criterion
 	Threshold float64
-	// Guarantee is a coverage to choose thresholds for. Its Level is 0 for none.
+	// Guarantee is a coverage to choose thresholds for. Its Amount is zero for none.
 	Guarantee Guarantee
 }
 

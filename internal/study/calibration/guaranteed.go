@@ -12,28 +12,35 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/target"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Guarantee describes a coverage that is wanted.
 type Guarantee struct {
-	Level  float64 // 0 for none
-	Method string  // see [guarantee.Coverage]; "" for the default
+	Amount
+	Method string // see [guarantee.Coverage]; "" for the default
 	By     string
 	// GroupOf names the group of an example by its number and name in a file of predictions. It is nil without groups.
 	GroupOf func(p *Predictions) (func(k int) string, error)
 	Data    guarantee.Data // of the predictions
+	Tested  guarantee.Made // how those of the test were made
 }
 
+// Amount is how much is guaranteed: a share, or a mean size of sets. The zero value is nothing.
+type Amount struct{ Level, Size float64 }
+
 // Guarantees reports whether the study chooses a coverage, in addition to a calibration.
-func (s *Study) Guarantees() bool { return s.Guarantee.Level > 0 }
+func (s *Study) Guarantees() bool { return s.Guarantee.Amount != (Amount{}) }
 
 // CheckGuarantee returns an error if the predictions allow no such guarantee.
 func (s *Study) CheckGuarantee() error {
 	if !s.Guarantees() {
 		return nil
 	}
-	if err := guarantee.Possible(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By); err != nil {
+	err := guarantee.Possible(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By)
+	if s.Guarantee.Size > 0 {
+		err = guarantee.PossibleSize(s.Fit.Task, s.Guarantee.Method, s.Guarantee.By, s.Guarantee.Size)
+	}
+	if err != nil {
 		return err
 	}
 	if s.Fit.Stored() && s.Method != None {
@@ -49,7 +56,7 @@ func (s *Study) CheckGuarantee() error {
 // to one half of the examples, and the other half chooses the thresholds. Otherwise the guarantee would not hold.
 func (s *Study) guarantee(producer string) (*Result, error) {
 	own, rest := *s, s.Fit
-	own.Guarantee.Level = 0
+	own.Guarantee.Amount = Amount{}
 	k := &Result{study: s, producer: producer}
 	if s.Method != None {
 		fit, other := sets.Split(s.Fit.Len(), 0.5, s.Seed)
@@ -75,7 +82,7 @@ func (s *Study) guarantee(producer string) (*Result, error) {
 // chooseCoverage chooses the thresholds on predictions.
 func (k *Result) chooseCoverage(p *Predictions) error {
 	want := k.study.Guarantee
-	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Method: want.Method, By: want.By, Seed: k.study.Seed}
+	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Size: want.Size, Method: want.Method, By: want.By, Seed: k.study.Seed}
 	groupOf, err := want.groups(p)
 	if err != nil {
 		return err
@@ -99,7 +106,7 @@ func (k *Result) chooseCoverage(p *Predictions) error {
 	if err != nil {
 		return err
 	}
-	return k.testCoverage(d, of)
+	return k.countHeld(k.study.Test, d, want.Tested, of)
 }
 
 // groups returns the groups of the examples of predictions: "" without any.
@@ -125,7 +132,7 @@ func (k *Result) eachCalibrated(p *Predictions, use func(i int, outcome []float6
 // warnCoverage says which thresholds are infinite, and which are those of all examples.
 func (k *Result) warnCoverage() {
 	c := k.Coverage
-	least := report.Thousands(sets.Least(c.Level))
+	least := report.Thousands(c.Least(k.study.Fit.Task))
 	if c.Infinite() {
 		what := "every set has all classes"
 		if c.Intervals() {
@@ -141,6 +148,15 @@ func (k *Result) warnCoverage() {
 	}
 	var few []string
 	for _, e := range c.Cells {
+		for i, n := range e.Examples {
+			if tied := c.Tied(&e, i); tied > 1 && 100*tied > n && (c.Intervals() || e.Cuts[i] != sets.Everything(sets.APS)) {
+				k.warn("%d of %d examples have equal or nearly equal scores at a threshold, such as those of rounded probabilities. It "+
+					"covers them all, %s of the examples instead of %g %%: %s are larger than they need be. Numbers with more digits have "+
+					"fewer ties", tied, n, report.Percent(float64(min(n, e.Upper[i]-1))/float64(n), 1), guarantee.Rounded(100*c.Level),
+					map[bool]string{true: "intervals", false: "sets"}[c.Intervals()])
+				break
+			}
+		}
 		for _, i := range e.Whole {
 			name := e.Group
 			if c.By == guarantee.ByClass {
@@ -158,45 +174,6 @@ func (k *Result) warnCoverage() {
 			least,
 			strings.Join(few, ", "))
 	}
-}
-
-// testCoverage counts how often the guarantee holds on the test predictions.
-func (k *Result) testCoverage(d *guarantee.Decider, groupOf func(i int, name string) string) error {
-	var want task.RowOptions
-	d.Want(&want)
-	want.Target = true
-	t := k.study.Test.Task
-	k.realised = guarantee.NewRealised(d.Guarantee, t, task.RowColumns(t, want), groupOf)
-	if task.Large(t) {
-		return k.testPositions(d, t)
-	}
-	var row []float64
-	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label target.Target) error {
-		row = t.Values(row[:0], want, task.Average{Outcome: slices.Clone(outcome)}, label)
-		row = d.Values(row, outcome, i, "")
-		k.realised.Add(i, "", row, label.Class())
-		return nil
-	})
-}
-
-func (k *Result) testPositions(d *guarantee.Decider, t task.Task) error {
-	at := 0
-	var want task.RowOptions
-	d.Want(&want)
-	want.Target = true
-	for _, c := range t.Columns(want) {
-		at += c.Len()
-	}
-	row := make([]float64, at)
-	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label target.Target) error {
-		d.Begin(i, "")
-		task.EachKnown(t, outcome, label, func(_ int, row []float64, one target.Target) error {
-			d.Position(row, one)
-			return nil
-		})
-		k.realised.Add(i, "", d.End(row[:at], true), -1)
-		return nil
-	})
 }
 
 // Guarantee returns what was chosen, or nil.
@@ -225,12 +202,19 @@ func (k *Result) guaranteed() (s study.Section) {
 			case len(e.Thresholds) > 1:
 				name = fmt.Sprintf("target %d", i)
 			}
-			value := "infinite"
+			value, covers := "infinite", ""
 			if q != nil {
 				value = report.Fixed(*q, 4)
 			}
-			s.Rows = append(s.Rows, study.Row{study.Shown("promise", name).Aligned(report.Left),
-				study.Shown("examples", report.Thousands(e.Examples[i])), study.Shown("threshold", value)})
+			if low, high, ok := c.Range(&e, i); ok {
+				covers = fmt.Sprintf("%.1f to %.1f %%", 100*low, 100*high)
+			}
+			s.Rows = append(s.Rows, study.Row{
+				study.Shown("promise", name).Aligned(report.Left),
+				study.Shown("examples", report.Thousands(e.Examples[i])),
+				study.Shown("threshold", value),
+				study.Shown("95 % of thresholds cover", covers),
+			})
 		}
 	}
 	if more := len(s.Rows) - 30; more > 0 {
@@ -253,12 +237,19 @@ func (k *Result) describeCoverage() string {
 	if c.Method == string(sets.RAPS) {
 		how = fmt.Sprintf("%s with the penalty %g above rank %d", how, c.Penalty, c.Free)
 	}
-	text := fmt.Sprintf("%s (%s, chosen on %s)", c.Guarantee(k.study.Fit.Task), how, report.Plural(c.Data.Examples, "example"))
+	how += ", chosen on " + report.Plural(c.Data.Examples, "example")
+	if spread := c.Spread(); spread != "" {
+		how += "; " + spread
+	}
+	text := fmt.Sprintf("%s (%s)", c.Guarantee(k.study.Fit.Task), how)
 	for _, line := range k.realised.Finish(false).Lines(nil) {
 		text += "; test: " + line
 	}
 	if strange := k.realised.Strange(); strange != "" {
 		text += "; test: " + strange
+	}
+	if k.realised != nil && k.realised.Void {
+		text += "; test: void, " + strings.Join(k.realised.Because, "; ")
 	}
 	return text
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
@@ -77,8 +79,12 @@ func (k *Result) marked(name string) string {
 // add adds the rows with their names, the warnings about them, and the interval of their difference.
 func (k *Result) add(saved, calibrated string, was, is row) {
 	was.name, is.name = saved, calibrated
-	if was.losses != nil && is.losses != nil && k.study.Method != None {
-		d := chance.PairedBootstrap(is.losses, was.losses, chance.BootstrapOptions{Seed: k.study.Seed})
+	switch {
+	case was.losses == nil || is.losses == nil || k.study.Method == None:
+	case max(k.errors(was), k.errors(is)) < chance.FewErrors:
+		k.warn("%s: fewer than %d errors: the difference in NLL has no interval, since it would not hold", calibrated, chance.FewErrors)
+	default:
+		d := chance.NewDifference(floats.SubTo(make([]float64, len(is.losses)), is.losses, was.losses), 0).Interval
 		if is.difference = &d; d.Low > 0 {
 			k.warn("%s: calibration makes the NLL worse", calibrated)
 		}
@@ -92,6 +98,15 @@ func (k *Result) add(saved, calibrated string, was, is row) {
 		k.warn("%s: some intervals have no end: true values were beyond all that the distributions allow", is.name)
 	}
 	k.rows = append(k.rows, was, is)
+}
+
+// errors returns the number of wrong examples of a row. Tasks that do not count wrong examples have more than enough.
+func (k *Result) errors(r row) int {
+	accuracy, ok := r.values["accuracy"]
+	if !ok || task.LossesOfUnits(k.study.Fit.Task) {
+		return chance.FewErrors
+	}
+	return int(math.Round((1 - accuracy) * float64(len(r.losses))))
 }
 
 // align makes the metrics comparable that depend on the best row.

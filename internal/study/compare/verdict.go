@@ -11,11 +11,6 @@ import (
 )
 
 const (
-	// FewErrors is the number of errors that at least one of two methods must make. With fewer errors a loss depends
-	// on a handful of examples, and the normal approximation fails: with 3 to 10 errors, 95 % intervals of an NLL hold in 89 to 92 %.
-	// From 30 on they hold in 94 %.
-	FewErrors = 30
-
 	significant = 0.05
 )
 
@@ -166,7 +161,7 @@ func (r *Result) CountsErrors() bool {
 
 // Enough reports whether there are enough errors to rank two methods.
 func (r *Result) Enough(a, b *Method) bool {
-	return !r.CountsErrors() || max(r.wrong(a), r.wrong(b)) >= FewErrors
+	return !r.CountsErrors() || max(r.wrong(a), r.wrong(b)) >= chance.FewErrors
 }
 
 // Held returns an interval of the first loss, without its ends if the methods make too few errors for it to hold.

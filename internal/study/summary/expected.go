@@ -262,14 +262,14 @@ func Expect(e *expect.Estimate) string {
 	number, was := numberOf(e.Figure), numberOf(e.Figure)(e.Validation)
 	switch {
 	case e.Bound == expect.Large && e.Figure == expect.RMSE:
-		return fmt.Sprintf("at least %s, which is %s times that on the validation data (%s). The estimated rise is too large for a number",
-			number(e.Low), report.Fixed(e.Low/e.Validation, 2), was)
+		return fmt.Sprintf("no number: the estimated rise is too large. At least %s, if errors grow with the predicted variance: %s times "+
+			"that on the validation data (%s)", number(e.Low), report.Fixed(e.Low/e.Validation, 2), was)
 	case e.Bound == expect.Large:
 		return fmt.Sprintf("no number: the estimated drop is too large. At most %s (%s on the validation data), if the network errs "+
 			"where it has become unsure. It may not, such as on brighter pictures", number(e.High), was)
 	case e.Bound == expect.Shares && e.Figure == expect.RMSE:
-		return fmt.Sprintf("no number, at least %s (%s on the validation data). The predictions lie in other ranges (%s of the "+
-			"examples). Label some examples", number(e.Low), was, report.Percent(e.Moved, 1))
+		return fmt.Sprintf("no number: the predictions lie in other ranges (%s of the examples). At least %s, if errors grow with the "+
+			"predicted variance (%s on the validation data). Label some examples", report.Percent(e.Moved, 1), number(e.Low), was)
 	case e.Bound == expect.Shares:
 		return fmt.Sprintf("no number and no bound. Classes are predicted in other shares than on the validation data (%s of the "+
 			"examples, %s there). Either the data have other classes, or the network confuses them. Label some examples",

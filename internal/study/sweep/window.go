@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -49,7 +50,7 @@ func (w Window) Setting() (name setting.Setting, value string) {
 func (w Window) weights() string { return fmt.Sprintf("t^%d", w.Power) }
 
 // The windows that are tried, besides all checkpoints. A power of 4 has half of the weight on the last eighth of the checkpoints. Powers
-// of 2 and 8 are no better: fixtures/windows.
+// of 2 and 8 are no better in testdata/windows.py.
 var (
 	windowLasts = []int{3, 5, 10, 20}
 	windowPower = 4
@@ -90,11 +91,12 @@ type WindowChoice struct {
 	Images   int64  // that the networks saw
 }
 
-// TriedWindow is a window with its mean first loss. Each example has that of a fit without it.
+// TriedWindow is a window with its mean first loss. Each example has that of a temperature that is fitted to the others.
 type TriedWindow struct {
 	Window
 	NLL    float64
 	losses []float64
+	why    string // the reason why the data determine no temperature, or ""
 }
 
 // Better reports whether a window takes the place of all checkpoints.
@@ -127,9 +129,12 @@ func (c *WindowChoice) String() string {
 		strings.Join(tried, ", "), len(c.Tried), report.Thousands(int(c.Images)))
 }
 
-// ChooseWindow compares averages of the posterior's checkpoints, in training order, on the validation data: [Windows]. Each has batch-norm
-// statistics and a temperature of its own. A window is taken only if it is better than all checkpoints by more than chance, with the
-// choice among the windows counted: its interval, which holds for all windows together, excludes 0. So few labels choose nothing.
+// ChooseWindow compares averages of the posterior's checkpoints, in training order, on the validation data: [Sweep.Windows]. Each has
+// batch-norm statistics and a temperature of its own. A window is taken only if it is better than all checkpoints by more than chance,
+// with the choice among the windows counted: its interval, which holds for all windows together, excludes 0. So few labels choose
+// nothing.
+//
+// testdata/windows.py has the rule on small networks. What follows on the same data counts no further cost of the choice.
 func (s *Sweep) ChooseWindow(ctx context.Context, run infer.Run, models []*onnxio.Model) (*WindowChoice, error) {
 	c := &WindowChoice{Checkpoints: len(models), Examples: s.Validation.Len()}
 	on := s.tuning()
@@ -141,19 +146,24 @@ func (s *Sweep) ChooseWindow(ctx context.Context, run infer.Run, models []*onnxi
 		}
 		theta = append(theta, parameters)
 	}
+	determined := false
 	for _, w := range s.Windows() {
-		tried, why, err := on.window(ctx, run, w, theta, c)
+		tried, err := on.window(ctx, run, w, theta, c)
 		for _, m := range models {
 			m.Release()
 		}
 		if err != nil {
 			return nil, err
 		}
-		if c.Images += on.each(); why != "" {
-			c.Why = why
+		c.Tried, c.Images = append(c.Tried, tried), c.Images+on.each()
+		if determined = determined || tried.why == ""; math.IsInf(tried.NLL, 0) || math.IsNaN(tried.NLL) {
+			c.Why = cmp.Or(tried.why, "a loss is not finite")
 			return c, nil
 		}
-		c.Tried = append(c.Tried, tried)
+	}
+	if !determined {
+		c.Why = c.Tried[0].why
+		return c, nil
 	}
 	c.choose()
 	return c, ctx.Err()
@@ -182,8 +192,9 @@ func (s *Sweep) WindowImages() int64 {
 	return int64(len(s.Windows())) * on.each()
 }
 
-// window predicts the data with an average, and computes its losses. why says that the data determine no temperature.
-func (s *Sweep) window(ctx context.Context, run infer.Run, w Window, theta []weights.Vector, c *WindowChoice) (t TriedWindow, why string, err error) {
+// window predicts the data with an average, and computes its losses.
+func (s *Sweep) window(ctx context.Context, run infer.Run, w Window, theta []weights.Vector, c *WindowChoice) (t TriedWindow, err error) {
+	t.Window = w
 	if w.Last > 0 {
 		theta = theta[len(theta)-w.Last:]
 	}
@@ -191,51 +202,64 @@ func (s *Sweep) window(ctx context.Context, run infer.Run, w Window, theta []wei
 	if (w == Window{}) {
 		all, err := swag.NewSampler(s.Network.Posterior, swag.SampleOptions{})
 		if err != nil {
-			return t, "", err
+			return t, err
 		}
 		parameters = all.Vector(ctx, 0)
 	}
 	fresh, err := batchnorm.Recompute(ctx, run, s.Network, parameters, s.BatchNorm)
 	if err != nil {
-		return t, "", fmt.Errorf("%s: %w", who, err)
+		return t, fmt.Errorf("%s: %w", who, err)
 	}
 	model, err := s.Network.Model(who, parameters, weights.Slice(fresh.Statistics))
 	if err != nil {
-		return t, "", err
+		return t, err
 	}
 	sums := &infer.Sums{}
 	if err := run.Predict(ctx, model, s.Test, sums); err != nil {
-		return t, "", err
+		return t, err
 	}
-	by := sums.Task.Calibrators()[0]
+	if t.losses, err = s.unseen(sums, c, &t); err == nil {
+		t.NLL = stat.Mean(t.losses, nil)
+	}
+	return t, err
+}
+
+// unseen returns the first loss of each example, at a temperature that is fitted to the others. If the data determine none, they are
+// those without a temperature.
+func (s *Sweep) unseen(sums *infer.Sums, c *WindowChoice, t *TriedWindow) ([]float64, error) {
+	labels, by := s.Test.Labels(), sums.Task.Calibrators()[0]
 	if noise := task.Missing(sums.Task); noise != nil {
 		by = *noise
 	}
-	fitted, err := by.On(sums.Mean(), s.Test.Labels())
-	if err != nil {
-		return t, err.Error(), nil // a true class has probability 0
+	c.By = by.Words
+	losses := func(of *task.Calibration) ([]float64, error) {
+		outcomes := sums.Mean()
+		if of != nil {
+			outcomes = sums.Task.Apply(nil, of, outcomes)
+		}
+		list, err := task.Losses(sums.Task, outcomes, labels, s.options())
+		if err != nil || len(list) == 0 { // a regression without noise has none
+			return nil, err
+		}
+		return list[0].Values, nil
 	}
-	if why := fitted.Undetermined(); why != "" {
-		return t, "the validation data determine no " + by.Words + ": " + why, nil
+	fitted, noFit := by.On(sums.Mean(), labels)
+	if noFit != nil { // a true class has probability 0
+		t.why = noFit.Error()
+		return losses(nil)
 	}
-	t.Window, c.By = w, by.Words
+	if t.why = fitted.Undetermined(); t.why != "" {
+		t.why = "the validation data determine no " + by.Words + ": " + t.why
+		return losses(nil)
+	}
 	one := fitted.Rounded().Single()
 	number, _ := one.Number()
 	refit, err := chance.NewRefit(func(factor float64) ([]float64, [][]float64, error) {
-		list, err := task.Losses(sums.Task, sums.Task.Apply(nil, one.With(number*factor), sums.Mean()), s.Test.Labels(), s.options())
-		if err != nil {
-			return nil, nil, err
-		}
-		return list[0].Values, nil, nil
+		on, err := losses(one.With(number * factor))
+		return on, nil, err
 	})
-	if err != nil {
-		return t, "", err
+	if err == nil && refit.Unseen == nil {
+		return losses(one)
 	}
-	if t.losses = refit.Unseen; t.losses == nil {
-		return t, "the validation data determine no " + by.Words, nil
-	}
-	if t.NLL = stat.Mean(t.losses, nil); math.IsNaN(t.NLL) || math.IsInf(t.NLL, 0) {
-		return t, "a loss is not finite", nil
-	}
-	return t, "", nil
+	return refit.Unseen, err
 }

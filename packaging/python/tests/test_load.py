@@ -441,3 +441,35 @@ def test_the_page_of_a_model(made: Maker) -> None:
     strange = m.model.with_name("<b>&.onnx")
     shutil.copy(m.model, strange)
     assert "<b>&.onnx" not in sw.load(strange)._repr_html_() and "&lt;b&gt;&amp;.onnx" in sw.load(strange)._repr_html_()
+
+
+def test_shares(made: Maker, tmp_path: Path) -> None:
+    """Probabilities for other class shares are those of score --shares, and of a model that was exported with them."""
+    m = made("unnamed")
+    val, cal, out, known = tmp_path / "val.npz", tmp_path / "c.safetensors", tmp_path / "out.npz", tmp_path / "shares.json"
+    swagwrap("score", "-q", "--probs", "-o", val, m.ensemble, m.data)
+    with np.load(val) as rows:
+        ranked = rows["probs"].argsort(axis=1)
+    np.save(tmp_path / "labels.npy", ranked[np.arange(60), np.where(np.arange(60) % 4, 2, 1)])  # three of four are right
+    swagwrap("calibrate", "-q", "-o", cal, "--labels", tmp_path / "labels.npy", "--ensemble", m.ensemble, val)
+    known.write_text(json.dumps({"0": 0.2, "1": 0.7, "2": 0.1}))
+    swagwrap("score", "-q", "--shares", known, "-o", out, cal, m.data)
+    swagwrap("export", "-q", "-o", tmp_path / "plain.onnx", cal)
+    swagwrap("export", "-q", "--shares", known, "-o", tmp_path / "shares.onnx", cal)
+    plain, corrected = sw.load(tmp_path / "plain.onnx"), sw.load(tmp_path / "shares.onnx")
+    with np.load(out) as rows:
+        wanted = rows["probs"]
+    np.testing.assert_allclose(plain.predict_proba(m.x, shares=[0.2, 0.7, 0.1]), wanted, **CLOSE)
+    np.testing.assert_allclose(plain.predict_proba(m.x, shares={2: 0.1, 0: 0.2, 1: 0.7}), wanted, **CLOSE)
+    np.testing.assert_allclose(corrected.predict_proba(m.x), wanted, **CLOSE)
+    np.testing.assert_allclose(corrected.training_shares, [0.2, 0.7, 0.1])
+    np.testing.assert_allclose(corrected.predict_proba(m.x, shares=plain.training_shares), plain.predict_proba(m.x), **CLOSE)
+    for bad, why in ([0.5, 0.5], "want 3 numbers"), ([0.5, 0.6, 0.2], "add up to 1"), ({0: 1.0}, "1 of 3 classes"), ({"cat": 1.0}, "no class 'cat'"):
+        with pytest.raises(ValueError, match=why):
+            plain.predict_proba(m.x, shares=bad)
+    with pytest.raises(ValueError, match="guarantee"):
+        sw.load(made("pictures").model).predict_proba(made("pictures").x, shares=[0.25] * 4)
+    with pytest.raises(ValueError, match="does not know those of training"):
+        sw.load(m.model).predict_proba(m.x, shares=[0.2, 0.7, 0.1])
+    with pytest.raises(ValueError, match="one class each"):
+        sw.load(made("labels").model).predict_proba(made("labels").x, shares=[0.5, 0.5])

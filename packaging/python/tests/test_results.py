@@ -23,7 +23,7 @@ def test_score(made: Maker) -> None:
     assert set(rows.columns) == set(want) and len(rows) == 60 and rows.meta["rows"] == 60
     assert rows.table["prediction"].tolist() == rows["prediction"].tolist() == want["prediction"].tolist()
     page = rows._repr_html_()
-    assert "promised coverage: 80%; of these examples: " in page and "and 50 more" in page
+    assert "guaranteed coverage: 80 %; coverage of these examples: " in page and "and 50 more" in page
     assert "path" in sw.score(m.ensemble, [m.data], args=["--topk", "2"]).columns
 
 

@@ -34,7 +34,8 @@ def loader(images: torch.Tensor, labels: torch.Tensor, *, shuffle: bool = False)
     return DataLoader(data, batch_size=16, shuffle=shuffle)
 
 
-def test_try(net: nn.Module, tmp_path: Path) -> None:
+def test_try(net: nn.Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     images = torch.randn(400, 1, 6, 6, generator=torch.Generator().manual_seed(3))
     labels = images.mean(dim=(1, 2, 3)).mul(6).add(1.5).clamp(0, 2).long()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
@@ -69,9 +70,9 @@ def test_try(net: nn.Module, tmp_path: Path) -> None:
 
     # What the files say runs in another folder.
     subprocess.run(["sh", folder / "commands.sh"], cwd="/", check=True, stdout=subprocess.DEVNULL)
-    for _ in range(2):
-        block = (folder / "NEXT.md").read_text().split("```sh\n")[1].split("```")[0]
-        subprocess.run(["sh", "-ec", block], cwd="/", check=True, stdout=subprocess.DEVNULL)
+    block = (folder / "NEXT.md").read_text().split("```sh\n")[1].split("```")[0]
+    subprocess.run(["sh", "-ec", block], cwd="/", check=True)
+    assert len((tmp_path / "predictions.csv").read_text().splitlines()) == 101
 
     with pytest.raises(FileExistsError, match="overwrite=True"):
         sw.try_(net, checkpoints, *loaders, folder=folder)

@@ -22,14 +22,14 @@ type Env struct {
 	Do func(*study.Document) []string
 	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
 	Shown func(*study.Document)
-	// Refit, if not nil, gets the flag of fit that takes the checkpoints which validation data prefer. Its error ends the command. Chosen
-	// says that they have chosen.
-	Refit  func(flag, value string) error
+	// Refit, if not nil, gets what validation data found about averages of the checkpoints, and the flag of fit that takes the one which
+	// they prefer. Its error ends the command. Chosen says that they have chosen.
+	Refit  func(found, flag, value string) error
 	Chosen bool
 	// Brief leaves out messages except with -v. Progress is shown.
 	Brief bool
-	// Warned, if not nil, gets the warnings in place of standard error.
-	Warned func(string)
+	// Warned, if not nil, gets the warnings in place of standard error, and LeftOut the messages that Brief leaves out.
+	Warned, LeftOut func(string)
 	// Rest says where all figures of a study will be. The screen has a few.
 	Rest string
 	// Between is the folder beside a report for files that the commands after it need, and nobody later. "" means the same folder.
@@ -63,8 +63,11 @@ func (a *Env) Streaming() bool { return a.streamed }
 
 // Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(format string, args ...any) {
-	if !a.Quiet && (!a.Brief || a.Verbose) {
-		say(a.Stderr, file.Named(fmt.Sprintf(format, args...)))
+	switch text := fmt.Sprintf(format, args...); {
+	case a.Brief && !a.Verbose && a.LeftOut != nil:
+		a.LeftOut(text)
+	case !a.Quiet && (!a.Brief || a.Verbose):
+		say(a.Stderr, file.Named(text))
 	}
 }
 
@@ -78,7 +81,7 @@ func (a *Env) Debugf(format string, args ...any) {
 // Warnf is like [Env.Logf], with "warning: " in front.
 func (a *Env) Warnf(format string, args ...any) {
 	if a.Warned != nil {
-		a.Warned(file.Named(fmt.Sprintf(format, args...)))
+		a.Warned(fmt.Sprintf(format, args...))
 		return
 	}
 	a.Logf("warning: "+format, args...)
@@ -97,14 +100,7 @@ func (a *Env) Next(commands ...string) {
 
 // Screen returns what tables and verdicts are printed for.
 func (a *Env) Screen() report.Screen {
-	s := report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose, Rest: a.Rest}
-	if s.Terminal && s.Rest == "" {
-		s.Rest = "-v, or --report FILE.html"
-	}
-	if s.Verbose {
-		s.Rest = ""
-	}
-	return s
+	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose}
 }
 
 // Messages returns what messages on standard error are printed for.

@@ -121,7 +121,14 @@ func (a *Env) Show(r *Pages, bn *study.BatchNorm, result *study.Document, others
 		if r.json {
 			return WriteJSON(a.Stdout, result.JSON)
 		}
-		return study.WriteText(a.Stdout, a.Screen(), bn.Warnings(), result)
+		s := a.Screen()
+		if s.Rest = a.Rest; s.Terminal && s.Rest == "" {
+			s.Rest = "-v, or --report FILE.html"
+		}
+		if s.Verbose || len(result.Short.Rows) == 0 {
+			s.Rest = ""
+		}
+		return study.WriteText(a.Stdout, s, bn.Warnings(), result)
 	}
 	if err := (Together{Print: show}).Commit(files...); err != nil {
 		return err

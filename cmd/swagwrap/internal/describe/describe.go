@@ -317,8 +317,16 @@ func (d *described) parity(card swag.Card) {
 // guaranteed says what a file guarantees of predictions.
 func (d *described) guaranteed(g *guarantee.Guarantee) {
 	if g != nil && g.Coverage != nil {
-		d.quality("coverage", "%g %% by %s%s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method,
-			g.Coverage.Parts(), report.Plural(g.Coverage.Data.Examples, "example"))
+		spread := g.Coverage.Spread()
+		if spread != "" {
+			spread = "; " + spread
+		}
+		name := "coverage"
+		if g.Coverage.Size > 0 {
+			name = "size of sets"
+		}
+		d.quality(name, "%s by %s%s, chosen on %s%s", g.Coverage.Amount(), g.Coverage.Method,
+			g.Coverage.Parts(), report.Plural(g.Coverage.Data.Examples, "example"), spread)
 	}
 	if g != nil && g.Answers != nil {
 		d.quality("answers", "%s", g.Answers.Guarantee())

@@ -36,8 +36,12 @@ func (r figures) differences() (all []plot.Differences) {
 				if ranked {
 					sign = r.Told(m, loss.Key)
 				}
+				label := m.Name
+				if m == r.verdict.Choice {
+					label += " (deploy)"
+				}
 				d.Rows = append(d.Rows, plot.Difference{
-					Name:  m.Name,
+					Name:  label,
 					Value: unit * x.Mean,
 					Lower: unit * x.Low,
 					Upper: unit * x.High,

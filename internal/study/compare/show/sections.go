@@ -132,7 +132,7 @@ func (r rows) main() study.Section {
 	r.noteDifferences(&s)
 	if slices.ContainsFunc(r.Methods, func(m *compare.Method) bool { return !r.Enough(m, r.verdict.Base) }) {
 		s.Note(fmt.Sprintf("Where both methods make fewer than %d errors, %s has no interval: a handful of examples decides, and it would "+
-			"not hold", compare.FewErrors, r.Loss().Name))
+			"not hold", chance.FewErrors, r.Loss().Name))
 	}
 	r.noteUnits(&s)
 	if r.Kept {

@@ -72,7 +72,7 @@ func (r sentences) unranked() []string {
 			r.testExamples())}
 	case compare.TooFewErrors:
 		return []string{fmt.Sprintf("Nothing is ranked: no method makes more than %d errors on %s. With fewer than %d errors a handful "+
-			"decides. Compare on more.", v.Errors, r.testExamples(), compare.FewErrors)}
+			"decides. Compare on more.", v.Errors, r.testExamples(), chance.FewErrors)}
 	}
 	return nil // an objection says it
 }
@@ -222,7 +222,7 @@ func (r sentences) rivalLine() []string {
 			r.Loss().Name)}
 	case !r.Enough(m, best):
 		return []string{fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", short(m), short(best),
-			compare.FewErrors)}
+			chance.FewErrors)}
 	case c.Over.High < 0:
 		return []string{fmt.Sprintf("%s is clearly better than %s: %s.", name, called(best), text)}
 	case c.Over.Low > 0:

@@ -52,9 +52,46 @@ class Classifier(Model):
         """Of two classes: the lowest probability of class 1 at which it is predicted."""
         return float(self._session.about.get("swagwrap.threshold", 0.5))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """[N, C] calibrated probabilities."""
-        return self.outputs(X, "prob")["prob"]
+    def predict_proba(self, X: Any, *, shares: Sequence[float] | Mapping[Any, float] | None = None) -> NDArray[np.float32]:
+        """[N, C] calibrated probabilities. `shares` are those of the classes in X, if they differ from training: a list, or a dict by class."""
+        prob = self.outputs(X, "prob")["prob"]
+        return prob if shares is None else self._corrected(prob, shares)
+
+    @property
+    def training_shares(self) -> NDArray[np.float64] | None:
+        """[C] the class shares that the probabilities assume, if the ensemble has seen labelled predictions."""
+        import numpy as np
+
+        found = (self._session.json("calibration") or {}).get("shares")
+        stored = found["now"] if found else self._session.json("training_shares")
+        return None if stored is None else np.array(stored, dtype=np.float64)
+
+    def _corrected(self, prob: NDArray[np.float32], shares: Sequence[float] | Mapping[Any, float]) -> NDArray[np.float32]:
+        """Probabilities for other class shares than those of training."""
+        import numpy as np
+
+        training = self.training_shares
+        if prob.ndim != 2 or self.task == "labels":
+            raise ValueError("shares: the examples do not have one class each")
+        if self.guarantee is not None:
+            raise ValueError("shares: the guarantee of the model holds for the shares of the examples that chose it")
+        if training is None:
+            raise ValueError("shares: the model does not know those of training. swagwrap calibrate --ensemble stores them, from labelled predictions")
+        if isinstance(shares, Mapping):
+            keys: dict[Any, int] = {c: c for c in range(len(training))}
+            keys |= {name: c for c, name in enumerate(self.class_names or [])}
+            if unknown := [k for k in shares if k not in keys]:
+                raise ValueError(f"shares: no class {unknown[0]!r}")
+            given = {keys[k]: v for k, v in shares.items()}
+            if len(given) != len(training) or len(shares) != len(training):
+                raise ValueError(f"shares: {len(given)} of {len(training)} classes, want one of each")
+            shares = [given[c] for c in range(len(training))]
+        now = np.asarray(shares, dtype=np.float64)
+        if now.shape != training.shape or not (now >= 0).all() or not abs(now.sum() - 1) <= 1e-3:
+            raise ValueError(f"shares: {now.tolist()}, want {len(training)} numbers from 0 that add up to 1")
+        out = prob * np.divide(now, training, out=np.zeros_like(now), where=training > 0)
+        total = out.sum(axis=1, keepdims=True)
+        return np.where(total > 0, out / np.where(total > 0, total, 1), prob).astype(np.float32)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float32]:
         """[N, C] their logarithms."""

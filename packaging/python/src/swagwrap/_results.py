@@ -68,8 +68,12 @@ class Scores:
         shown = [name for name, v in self.columns.items() if v.ndim == 1]
         parts = [f"<p><b>swagwrap score</b> {len(self):,} examples</p>", *(_html.paragraph("warning: " + w) for w in self.warnings)]
         if promise := (self.meta.get("guarantee") or {}).get("coverage"):
-            kept = ((self.meta.get("realised") or {}).get("coverage") or {}).get("covered")
-            parts.append(_html.paragraph(f"promised coverage: {promise['level']:.0%}" + ("" if kept is None else f"; of these examples: {kept:.1%}")))
+            realised = self.meta.get("realised") or {}
+            kept = (realised.get("coverage") or {}).get("covered")
+            what = f"guaranteed coverage: {100 * promise['level']:.5g} %" if "level" in promise else f"guaranteed size of sets: at most {promise['size']:g} on average"
+            parts.append(_html.paragraph(what + ("" if kept is None else f"; coverage of these examples: {kept:.1%}")))
+            if realised.get("void"):
+                parts.append(_html.paragraph("warning: the guarantee is void for these examples: " + "; ".join(realised.get("void_because") or [])))
         parts.append(_html.grid(shown, ([self.columns[n][i].item() for n in shown] for i in range(min(10, len(self))))))
         if len(self) > 10:
             parts.append(_html.paragraph(f"and {len(self) - 10:,} more", soft=True))
