@@ -91,7 +91,7 @@ func (c *Check) FirstOff() bool { return len(c.Layers) > 0 && c.Score(0) > maxSc
 //
 //	s_t = s_(t−1) + (x_t − s_(t−1))/f
 //
-// f is common to all layers with the same momentum and is fitted (see pace). Then
+// f is common to all layers with the same momentum and the same number of updates, and is fitted (see fitted). Then
 //
 //	y_t = s_(t−1) + f·(s_t − s_(t−1)) − r_t
 //
@@ -111,8 +111,8 @@ func (p *Plan) Check(stored [][]float32, fresh []Result, wide *Wide) *Check {
 	}
 	fresh = p.corrected(fresh, wide)
 	var tracks []track
-	var momenta []float64
-	paced, paces := map[float64][]track{}, map[float64]float64{} // by the momentum of their layers
+	var of []pace // the layers
+	paced, shares := map[pace][]track{}, map[pace]float64{}
 	for i, l := range p.layers {
 		if alike(stored, l.mean) && alike(stored, l.vari) {
 			c.Unchecked++
@@ -121,14 +121,14 @@ func (p *Plan) Check(stored [][]float32, fresh []Result, wide *Wide) *Check {
 		c.Layers = append(c.Layers, LayerCheck{Layer: l.name})
 		means, variances := p.tracks(i, stored, fresh, wide)
 		tracks = append(tracks, means, variances)
-		paced[l.momentum] = append(paced[l.momentum], means, variances)
-		momenta = append(momenta, l.momentum)
+		paced[l.pace] = append(paced[l.pace], means, variances)
+		of = append(of, l.pace)
 	}
-	for momentum, of := range paced {
-		paces[momentum] = pace(of)
+	for pace, tracks := range paced {
+		shares[pace] = fitted(tracks)
 	}
 	for i := range c.Layers {
-		l, f := &c.Layers[i], paces[momenta[i]]
+		l, f := &c.Layers[i], shares[of[i]]
 		l.Means, l.ExpectedMeans = tracks[2*i].bias(f, false)
 		l.Variances, l.ExpectedVariances = tracks[2*i+1].bias(f, true)
 	}

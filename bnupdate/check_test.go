@@ -250,7 +250,7 @@ func TestChecksOff(t *testing.T) {
 // Two layers with the same statistics, whose running averages go all the way and a fifth of it from checkpoint to checkpoint. The
 // images are right.
 //
-// Kills: one pace for layers with other momenta.
+// Kills: one pace for layers with other momenta, or with other numbers of updates.
 func TestCheckTwoMomenta(t *testing.T) {
 	const channels, checkpoints = 16, 6
 	r := rand.New(rand.NewPCG(7, 7))
@@ -296,6 +296,10 @@ func TestCheckTwoMomenta(t *testing.T) {
 	p.layers[0].momentum = p.layers[1].momentum
 	if c := p.Check(stored, fresh[1:], nil); len(c.Off()) == 0 {
 		t.Error("one pace for both layers makes no difference: the test shows nothing")
+	}
+	counted := p.Counted(map[string]int64{p.layers[0].name: 600, p.layers[1].name: 20})
+	if c := counted.Check(stored, fresh[1:], nil); len(c.Off()) > 0 {
+		t.Errorf("counted updates: layers %v of %+v are off", c.Off(), c.Layers)
 	}
 }
 

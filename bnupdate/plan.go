@@ -2,6 +2,7 @@ package bnupdate
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -29,7 +30,13 @@ type layer struct {
 	name       string // name of the running mean, for messages
 	mean, vari weights.Tensor
 	epsilon    float64
-	momentum   float64 // ONNX's: the share that the running statistics keep at each batch
+	pace
+}
+
+// A pace is what decides how far the running statistics of a layer go from one checkpoint to the next.
+type pace struct {
+	momentum float64 // ONNX's: the share that the running statistics keep at each batch
+	updates  int64   // between the last two checkpoints, or 0 if nobody counted them
 }
 
 // Keep selects the layers that keep their statistics. The zero value selects none.
@@ -131,7 +138,7 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep,
 			p.serial = true
 		}
 		p.layers = append(p.layers, layer{name: bn.Mean, mean: mean, vari: vari,
-			epsilon: bn.Epsilon, momentum: bn.Momentum})
+			epsilon: bn.Epsilon, pace: pace{momentum: bn.Momentum}})
 		out := func(what string) string { return fmt.Sprintf("swagwrap_bn%d_%s", i, what) }
 		if err := train(edit, bn, out("mean"), out("var")); err != nil {
 			return nil, err
@@ -146,6 +153,17 @@ func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep,
 		return nil, err
 	}
 	return p, nil
+}
+
+// Counted returns the plan for layers whose statistics were updated so often between the last two checkpoints, by the names of their
+// running means. [Plan.Check] then knows which of them move alike.
+func (p *Plan) Counted(updates map[string]int64) *Plan {
+	counted := *p
+	counted.layers = slices.Clone(p.layers)
+	for i, l := range counted.layers {
+		counted.layers[i].updates = updates[l.name]
+	}
+	return &counted
 }
 
 // Layers returns the number of batch-norm layers whose statistics are recomputed.

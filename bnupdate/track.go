@@ -99,13 +99,13 @@ func mostPace(tracks []track) float64 {
 	return 4 / max(1-max(together, 0), 4e-3)
 }
 
-// pace fits f of [Plan.Check] to the means over all intervals, for all layers of a momentum at once, by least squares:
+// fitted fits f of [Plan.Check] to the means over all intervals, for all layers of a pace at once, by least squares:
 //
 //	f·mean(s_t − s_(t−1)) = mean(r_t − s_(t−1)) + noise
 //
 // The weight of a layer is the inverse of its measured noise: the scatter over the intervals, and the images' noise.
 // The iteration starts with f = 1.
-func pace(tracks []track) float64 {
+func fitted(tracks []track) float64 {
 	f, most := 1.0, mostPace(tracks)
 	for range 10 {
 		var numerator, denominator float64

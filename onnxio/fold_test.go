@@ -99,3 +99,52 @@ func TestFoldedBeforeTheExport(t *testing.T) {
 		}
 	}
 }
+
+// A network without normalisation looks like one whose batch norm was folded: every convolution has a bias.
+func TestUnnormalised(t *testing.T) {
+	t.Parallel()
+	model := func(inputs []string, extra ...[]byte) *Model {
+		nodes := append([][]byte{node("Conv", "conv", inputs, []string{"y"})}, extra...)
+		var weights [][]byte
+		for _, name := range []string{"conv.weight", "conv.bias"} {
+			weights = append(weights, tensor(name, Float, []int64{1}, make([]byte, 4)))
+		}
+		return parse(t, encodeModel(graph(nodes, weights, [][]byte{output("y", Float)})))
+	}
+	biased := []string{"x", "conv.weight", "conv.bias"}
+	if w := Unnormalised(model(biased)); w == nil || w.Name != "conv.weight" {
+		t.Errorf("%v", w)
+	}
+	for what, m := range map[string]*Model{
+		"a convolution without a bias": model(biased, node("Conv", "b", []string{"y", "conv.weight"}, []string{"z"})),
+		"batch norm":                   model(biased, node("BatchNormalization", "b", []string{"y", "conv.weight", "conv.bias", "conv.bias", "conv.bias"}, []string{"z"})),
+		"layer norm":                   model(biased, node("LayerNormalization", "b", []string{"y", "conv.weight"}, []string{"z"})),
+		"one written out":              model(biased, node("Sqrt", "b", []string{"y"}, []string{"z"})),
+	} {
+		if w := Unnormalised(m); w != nil {
+			t.Errorf("%s: %v", what, w.Name)
+		}
+	}
+}
+
+// The pad token is in the graphs of networks that take the last token before it. Those that look for the end of the text have none.
+func TestEndTokens(t *testing.T) {
+	t.Parallel()
+	model := func(nodes ...[]byte) *Model {
+		return parse(t, encodeModel(wire.AppendBytes(graph(nodes, [][]byte{tensor("pad", Int64, nil, []byte{50, 0, 0, 0, 0, 0, 0, 0})}, [][]byte{output("y", Float)}),
+			wire.GraphInput, wire.AppendString(nil, wire.ValueName, "ids"))))
+	}
+	equal, not := node("Equal", "e", []string{"cast", "pad"}, []string{"is"}), node("Not", "n", []string{"is"}, []string{"not"})
+	cast, argmax := node("Cast", "c", []string{"ids"}, []string{"cast"}), node("ArgMax", "a", []string{"not"}, []string{"y"})
+	if got := EndTokens(model(cast, equal, not, argmax)); len(got) != 1 || got["ids"] != 50 {
+		t.Errorf("%v", got)
+	}
+	for what, m := range map[string]*Model{
+		"of the end of the text": model(cast, equal, node("ArgMax", "a", []string{"is"}, []string{"y"})),
+		"for positions only":     model(cast, equal, not, node("CumSum", "a", []string{"not"}, []string{"y"})),
+	} {
+		if got := EndTokens(m); len(got) != 0 {
+			t.Errorf("%s: %v", what, got)
+		}
+	}
+}

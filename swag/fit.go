@@ -75,6 +75,9 @@ type Card struct {
 	// State pairs inputs with the outputs that give their next values, as the hidden states of a language model. It is empty
 	// if the network has none, and nil if nobody looked for them.
 	State []StatePair `json:"state,omitzero"`
+	// Updates are the numbers of updates of batch-norm statistics between the last two checkpoints, by the name of a running mean. It is
+	// nil if all layers have equally many, and if nobody counted them.
+	Updates map[string]int64 `json:"updates,omitempty"`
 	// Preprocess says how pictures become inputs, as JSON of package internal/preprocess. Nil means that pixels are
 	// only scaled to [0, 1].
 	Preprocess json.RawMessage `json:"preprocess,omitempty"`

@@ -117,8 +117,8 @@ type AveragesError struct{ Err error }
 func (e *AveragesError) Error() string { return e.Err.Error() }
 func (e *AveragesError) Unwrap() error { return e.Err }
 
-// find returns the averages from the first checkpoint on: those whose weights or content prove it, and those of which only a name says so, or
-// steps that are shorter than those of other files of the same moments.
+// find returns the averages from the first checkpoint on: those whose weights or content prove it, and those of which only a name says so,
+// or steps that are shorter than those of other files of the same moments.
 func (c *candidates) find(values [][]float32) []average {
 	why := make([]average, len(c.paths))
 	words, means := averages.Names(c.paths), averages.Find(values)

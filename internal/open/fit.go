@@ -25,6 +25,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // FitOptions says what a fit reads.
@@ -487,7 +488,43 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 	}
 	s.buffers(graph, statistics)
 	s.notIterates(statistics)
+	if n := len(s.models); n > 1 {
+		s.Card.Updates = updatesOf(s.Layout, s.source.counts(s.models[n-2]).Layers, s.source.counts(s.models[n-1]).Layers)
+	}
 	return nil
+}
+
+// updatesOf returns what [swag.Card].Updates are for a layout, from the counters of the last two checkpoints by their own names.
+func updatesOf(l *weights.Layout, before, last map[string]int64) map[string]int64 {
+	updates, numbers := map[string]int64{}, map[int64]bool{}
+	for _, t := range l.Role(weights.Statistic) {
+		name := counterOf(t.Name, last)
+		earlier, ok := before[name]
+		if n := last[name] - earlier; ok && n > 0 { // a frozen layer has none
+			updates[t.Name], numbers[n] = n, true
+		}
+	}
+	if len(numbers) < 2 {
+		return nil
+	}
+	return updates
+}
+
+// counterOf returns the name in the checkpoints of a running mean, or "". The graph, or the checkpoints, may have more modules around it.
+func counterOf(mean string, counters map[string]int64) (name string) {
+	if _, ok := counters[mean]; ok {
+		return mean
+	}
+	around := ""
+	for o := range counters {
+		if strings.HasSuffix(mean, "."+o) && len(o) > len(name) {
+			name = o
+		}
+		if strings.HasSuffix(o, "."+mean) && (around == "" || len(o) < len(around)) {
+			around = o
+		}
+	}
+	return cmp.Or(name, around)
 }
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged

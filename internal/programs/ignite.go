@@ -1,6 +1,6 @@
 package programs
 
-// Ignite keeps the engine beside the network. MONAI trains with Ignite, and its CheckpointSaver copies the last checkpoint.
+// Ignite keeps the engine and the network in one file. MONAI trains with Ignite, and its CheckpointSaver copies the last checkpoint.
 var (
 	_ = register(Program{
 		Name: "Ignite",

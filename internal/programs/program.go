@@ -24,8 +24,8 @@ type Program struct {
 	Files []string
 	// Author is what its own exporter of graphs writes as their author. The metadata of such a graph has values of Preprocess and Classes.
 	Author string
-	// Preprocess returns the preprocessing that values near the checkpoints say, as words of --preprocess, or "". unsaid are the keys
-	// without which it is not known: the program took its own values for them, and pictures prepared in another way give other scores.
+	// Preprocess returns the preprocessing that values near the checkpoints say, as words of --preprocess, or "". Where keys are missing,
+	// for which the program took values of its own, it returns these as unsaid.
 	Preprocess func(v map[string]any) (words string, unsaid []string)
 	// Resolve returns the line of Python that writes the whole preprocessing to preprocess.json, from the file with the values.
 	Resolve func(file string) string

@@ -183,6 +183,8 @@ func TestNear(t *testing.T) {
 		top                                    string // the run's folder, from that of the checkpoint
 		beside                                 map[string]string
 		program, preprocess, classes, measured string
+		unsaid                                 string
+		graph                                  map[string]string // metadata
 		pad                                    int64
 	}{
 		"timm": {
@@ -198,20 +200,22 @@ func TestNear(t *testing.T) {
 		"timm, its network's own crop": {
 			state: "script.pt.tar",
 			beside: map[string]string{
-				"args.yaml":   "img_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: bilinear\ncrop_pct: null\n",
+				"args.yaml":   "model: resnet18\nimg_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: bilinear\ncrop_pct: null\n",
 				"summary.csv": "epoch,eval_loss\n0,2\n",
 			},
 			program:  "timm",
 			measured: "eval_loss 2",
+			unsaid:   "args.yaml: does not say crop_pct",
 		},
 		"timm, its network's own interpolation": {
 			state: "script.pt.tar",
 			beside: map[string]string{
-				"args.yaml":   "img_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: ''\ncrop_pct: 1.0\n",
+				"args.yaml":   "model: resnet18\nimg_size: 32\nmean: [0.5]\nstd: [0.2]\ninterpolation: ''\ncrop_pct: 1.0\n",
 				"summary.csv": "epoch,eval_loss\n0,2\n",
 			},
 			program:  "timm",
 			measured: "eval_loss 2",
+			unsaid:   "args.yaml: does not say interpolation: timm prepared pictures with its own",
 		},
 		"timm with an average": {
 			state: "script.pt.tar",
@@ -243,6 +247,44 @@ func TestNear(t *testing.T) {
 			program:  "the Hugging Face Trainer",
 			measured: "eval_accuracy 0.9, eval_loss 0.5",
 			pad:      50,
+		},
+		"a program with files of these names": {
+			state:    "zip.pt",
+			beside:   map[string]string{"args.yaml": "lr: 0.1\n", "summary.csv": "epoch,eval_loss\n0,2\n"},
+			program:  "timm",
+			measured: "eval_loss 2",
+		},
+		"timm, with a configuration of the hub": {
+			state: "zip.pt",
+			beside: map[string]string{
+				"args.yaml":   "model: resnet18\nimg_size: 32\n",
+				"summary.csv": "epoch,eval_loss\n0,2\n",
+				"config.json": `{"architecture": "resnet18", "pretrained_cfg": {"input_size": [3, 32, 32], "crop_pct": 0.9}}`,
+			},
+			program:    "timm",
+			preprocess: "config.json",
+			measured:   "eval_loss 2",
+		},
+		"a tokenizer": {
+			state: "zip.pt",
+			beside: map[string]string{
+				"config.json":           `{"pad_token_id": null}`,
+				"tokenizer_config.json": `{"pad_token": "<pad>", "added_tokens_decoder": {"3": {"content": "<s>"}, "7": {"content": "<pad>"}}}`,
+			},
+			pad: 7,
+		},
+		"a graph of ultralytics": {
+			state: "zip.pt",
+			graph: map[string]string{
+				"author": "Ultralytics", "task": "classify", "imgsz": "[64, 96]", "names": "{0: 'cat', 1: 'dog'}", "batch": "1", "stride": "1",
+			},
+			program:    "ultralytics",
+			preprocess: "input-size=64x96 crop-pct=1 interpolation=bilinear mean=0 std=1",
+			classes:    "cat dog",
+		},
+		"a graph of others": {
+			state: "zip.pt",
+			graph: map[string]string{"author": "me", "task": "classify", "imgsz": "[64, 96]"},
 		},
 		"skorch": {
 			state:    "zip.pt",
@@ -299,13 +341,19 @@ func TestNear(t *testing.T) {
 		}
 		defer last.Close()
 		r := Near([]string{path}, filepath.Join(dir, c.top), "", last)
+		if c.graph != nil {
+			r.WithGraph(c.graph)
+		}
 		program := ""
 		if r.Program != nil {
 			program = r.Program.Name
 		}
 		words := ""
 		if p := r.Preprocess(); p != nil {
-			words = p.Spec
+			words = strings.TrimPrefix(p.Spec, dir+"/")
+		}
+		if u := r.Unsaid(); (u != nil) != (c.unsaid != "") || u != nil && !strings.Contains(u.Error(), c.unsaid) {
+			t.Errorf("%s: %v", name, u)
 		}
 		classes, _ := r.Classes()
 		pad, _, _ := r.Pad()

@@ -37,6 +37,9 @@ var _ = register(Program{
 			}
 		}
 		if unsaid != nil {
+			if name, _ := v["model"].(string); name == "" {
+				return "", nil // of another program
+			}
 			slices.Sort(unsaid)
 			return "", unsaid
 		}

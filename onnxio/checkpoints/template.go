@@ -506,6 +506,7 @@ func (s *state) strip(r *Recipe) {
 // Counts are what the state_dict of a PyTorch checkpoint has counted.
 type Counts struct {
 	Batches int64             // of training, or −1 if they are unknown
+	Layers  map[string]int64  // the same of each batch norm, by the short name of its running mean
 	Average statefile.Average // what the file says of the weights as an average
 	// ScheduleFree is the mode of a schedule-free optimizer that moved the weights, or "".
 	ScheduleFree statefile.ScheduleFree
@@ -521,7 +522,13 @@ func (t *Template) count(s *state) Counts {
 	if err != nil {
 		return Counts{Batches: -1, Average: s.dict.Average(), ScheduleFree: s.file.ScheduleFree}
 	}
-	c := Counts{Batches: sd.Batches(), Average: sd.Average(), ScheduleFree: s.file.ScheduleFree, Key: sd.Key}
+	c := Counts{
+		Batches:      sd.Batches(),
+		Layers:       sd.Counters(),
+		Average:      sd.Average(),
+		ScheduleFree: s.file.ScheduleFree,
+		Key:          sd.Key,
+	}
 	all := sd.NetworkKeys()
 	for _, part := range all {
 		if t.recipe.under(part[strings.LastIndexByte(part, '/')+1:]) {

@@ -62,6 +62,17 @@ func (sd *StateDict) Find(name string) (*Tensor, bool) {
 // count. Checkpoints of one run have different numbers, unless all layers are frozen.
 func (sd *StateDict) Batches() int64 { return sd.count(counter) }
 
+// Counters returns the number of training batches that each batch norm has counted, by the short name of its running mean.
+func (sd *StateDict) Counters() map[string]int64 {
+	counters := map[string]int64{}
+	for _, x := range sd.Ignored {
+		if t := x.Tensor; t != nil && strings.HasSuffix(x.Name, counter) && t.DType == weights.I64 && t.Len() == 1 {
+			counters[strings.TrimSuffix(t.Short, counter)+"running_mean"] = int64(binary.LittleEndian.Uint64(t.Bytes()))
+		}
+	}
+	return counters
+}
+
 // count returns the largest count whose name ends like that, or −1.
 func (sd *StateDict) count(name string) int64 {
 	most := int64(-1)

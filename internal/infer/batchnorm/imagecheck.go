@@ -93,7 +93,7 @@ func (s *sizing) compare(ctx context.Context, checkpoints, few int, open bool) (
 			return nil, 0, err
 		}
 	}
-	return s.n.Passes.Plan.Check(s.n.Posterior.StoredStatistics, fresh, wide), 0, nil
+	return s.n.Passes.Plan.Counted(s.n.Posterior.Card.Updates).Check(s.n.Posterior.StoredStatistics, fresh, wide), 0, nil
 }
 
 // checking is the purpose of passes that compare the images with the checkpoints.
