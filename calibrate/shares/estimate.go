@@ -29,7 +29,7 @@ const (
 
 // The bounds of the verdicts, which fixtures/shares measures.
 const (
-	// Level is the probability of [Moved] for data that are like the labelled examples, at most.
+	// Level is about the largest probability of [Moved] for data that are like the labelled examples. TestCalibrated has what was measured.
 	Level = 0.01
 	// LeastGain is the least gain, in expected losses by the error of the shares. An estimate on data with the shares of training
 	// gains one such loss in appearance, and loses one.
