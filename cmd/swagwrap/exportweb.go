@@ -98,6 +98,10 @@ func (o exportOptions) checkWeb() error {
 	if o.figures != "" {
 		return console.Usagef("leave it out", "--figures is for the README.md of --hub")
 	}
+	if o.Is("dtype") || o.quantize != "" || o.ranges.Set {
+		return console.Usagef("--storage int8 makes the model smaller", "the members on a page of --web compute in float32: no --dtype, "+
+			"--quantize or --calibration")
+	}
 	if err := o.Refuse("model", "", "--* is for weights, and --web is for an ENSEMBLE"); err != nil {
 		return err
 	}
