@@ -169,8 +169,8 @@ func (job *calibrationJob) checkCarrier(a *app, e *ensemble.Ensemble) error {
 	case e.FittedOn != nil && own.Shares(e.FittedOn):
 		return console.BadInput(fmt.Errorf("%s: these examples chose the calibration of %s (%s), so that no guarantee from them holds",
 			job.of, e.Path, e.FittedOn.Name),
-			"give predictions of other examples", "or choose both at once, on two halves: swagwrap calibrate --method temperature "+
-				"--coverage 90% with the ensemble that is not calibrated")
+			"give predictions of other examples", "or choose both at once, on two halves: add --method temperature, and give "+
+				"the ensemble that is not calibrated")
 	case e.FittedOn == nil && e.Calibration != nil:
 		a.Warnf("%s: nothing says which data chose its calibration. The guarantee holds only if these are others", e.Path)
 	}

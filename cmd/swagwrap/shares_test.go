@@ -147,6 +147,8 @@ func TestSharesRefused(t *testing.T) {
 		{65, "shares add up to 1.3, want 1", []string{"--shares", put("sum.csv", "class,share\n0,0.2\n1,0.3\n2,0.8\n"), "-o", at("out.csv")}},
 		{65, "share -0.2, want a number from 0 to 1", []string{"--shares", put("minus.csv", "class,share\n0,-0.2\n1,0.4\n2,0.8\n"), "-o", at("out.csv")}},
 		{65, "share of training 0, want a number above 0", []string{"--shares", put("zero.csv", "class,share,training\n0,0.2,0\n1,0.3,0.5\n2,0.5,0.5\n"), "-o", at("out.csv")}},
+		{65, `no column "class" among`, []string{"--shares", at("a.csv"), "-o", at("out.csv")}},
+		{65, `no column "share" among`, []string{"--shares", put("shares.csv", "class,shares\n0,1\n"), "-o", at("out.csv")}},
 		{65, "missing.csv", []string{"--shares", at("missing.csv"), "-o", at("out.csv")}},
 		{64, "needs all examples before the first row", []string{"--shares", "estimate", "-o", "-"}},
 		{64, "--shares and --adapt", []string{"--shares", "estimate", "--adapt", data, "-o", at("out.csv")}},

@@ -113,7 +113,7 @@ type trial struct {
 	test        string
 	ran         [][]string      // the commands
 	notes       []string        // warnings of the commands, each once
-	leftOut     []string        // further messages, for notes.txt alone
+	leftOut     []string        // further messages, each once, for notes.txt alone
 	result      *study.Document // of compare
 	failed      error           // why results are missing, or nil
 	predicts    string          // the call of Python for predictions
@@ -213,7 +213,12 @@ func (t *trial) note(warning string) {
 	}
 }
 
-func (t *trial) leaveOut(message string) { t.leftOut = append(t.leftOut, message) }
+// leaveOut keeps a message for notes.txt. Several commands read the same data, and say the same of it.
+func (t *trial) leaveOut(message string) {
+	if !slices.Contains(t.leftOut, message) {
+		t.leftOut = append(t.leftOut, message)
+	}
+}
 
 // mostNotes is the largest number of lines of notes on the screen.
 const mostNotes = 6

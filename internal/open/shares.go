@@ -85,6 +85,11 @@ func readShares(path string, classes []string) (now, training []float64, err err
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, name := range []string{"class", "share"} {
+		if !slices.Contains(t.Names, name) {
+			return nil, nil, fmt.Errorf("no column %q among %q", name, t.Names)
+		}
+	}
 	numbers := []string{"share"}
 	if slices.Contains(t.Names, "training") {
 		numbers = append(numbers, "training")

@@ -36,7 +36,7 @@ func Real(s string, least, most float64) (float64, error) {
 	return v, nil
 }
 
-// Share parses a share within bounds, such as 90% or 0.9.
+// Share parses a share within bounds, such as 90% or 0.9. An error has the unit of the text.
 func Share(s string, least, most float64) (float64, error) {
 	number, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
 	if !percent {
@@ -44,7 +44,11 @@ func Share(s string, least, most float64) (float64, error) {
 	}
 	const digits = 1e11 // removes what a division of binary fractions adds to decimal ones
 	v, err := Real(number, 100*least, 100*most)
-	return math.Round(v/100*digits) / digits, err
+	if err != nil {
+		bound := func(share float64) string { return strconv.FormatFloat(100*share, 'g', 12, 64) + "%" }
+		return 0, fmt.Errorf("%q: want %s to %s", s, bound(least), bound(most))
+	}
+	return math.Round(v/100*digits) / digits, nil
 }
 
 // mostListed bounds the numbers of a list.

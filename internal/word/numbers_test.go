@@ -23,6 +23,18 @@ func TestReals(t *testing.T) {
 	}
 }
 
+// An error of a share has the unit of the text.
+func TestShare(t *testing.T) {
+	for s, want := range map[string]string{"0%": `"0%": want 1% to 99.999%`, "2": `"2": want 0.01 to 0.99999`, "99.9999 %": `"99.9999 %": want 1% to 99.999%`} {
+		if v, err := Share(s, 0.01, 0.99999); err == nil || err.Error() != want || v != 0 {
+			t.Errorf("%q: %v, %v, want %s", s, v, err, want)
+		}
+	}
+	if v, err := Share("99.999%", 0.01, 0.99999); v != 0.99999 || err != nil {
+		t.Error(v, err)
+	}
+}
+
 func TestWhole(t *testing.T) {
 	for _, s := range []string{"", "0", "10", "1e0", "0x1", "9223372036854775808", "1.0", "-1"} {
 		if n, err := Integer(s, 1, 9); err == nil || n != 0 || !strings.HasSuffix(err.Error(), ": want 1 to 9") {

@@ -86,7 +86,8 @@ func (p pairs) differ(m, base *Method) map[string]Difference {
 		each := difference(loss.Values, base.Losses[k].Values)
 		units := p.clustered(each, nil)
 		d := chance.NewDifference(units, m.fits(k)+base.fits(k))
-		if loss.Key == ErrorLoss && len(units) == len(each) { // with nine examples against one, the normal approximation fails
+		// With nine wrong examples against one, the normal approximation fails. Losses of units are shares of wrong positions.
+		if loss.Key == ErrorLoss && !task.LossesOfUnits(p.task) && len(units) == len(each) {
 			more, less := disagreements(loss.Values, base.Losses[k].Values)
 			d.P, d.Interval = max(d.P, chance.SignTest(more, less)), chance.ErrorDifference(more, less, len(each))
 		}

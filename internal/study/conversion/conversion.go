@@ -348,8 +348,12 @@ func (s *Study) table(r *Result, e *ensemble.Ensemble, full, low *side) error {
 		}
 		row := append(study.Row{study.Name("model", "model", name)}, study.Scores("", figures.Main())...)
 		if held != nil && held.Coverage != nil {
-			of := held.Coverage
-			row = append(row, study.Number("held", "guarantee held [95 %]", of.Covered,
+			of, header := held.Coverage, "guarantee held [95 %]"
+			if size := held.Size; size != nil { // the guarantee is of the mean size
+				header = "labels in sets [95 %]"
+				row = append(row, study.Number("set_size", "mean set size", size.Mean, report.Fixed(size.Mean, 3)))
+			}
+			row = append(row, study.Number("held", header, of.Covered,
 				fmt.Sprintf("%s [%s, %s]", report.Percent(of.Covered, 1), report.Percent(of.Low, 1), report.Percent(of.High, 1))))
 		}
 		if held != nil && held.Wrong != nil {

@@ -140,7 +140,7 @@ func (r rows) intervals(m *compare.Method) study.Row {
 		key := l.Key
 		if key == compare.ErrorLoss {
 			key, i = "accuracy", chance.Interval{Mean: 1 - i.Mean, Low: max(0, 1-i.High), High: min(1, 1-i.Low)}
-			if len(units) == len(l.Values) {
+			if r.CountsErrors() && len(units) == len(l.Values) {
 				i = chance.Exact(i.Mean, len(units))
 			}
 		}
