@@ -285,7 +285,7 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 	if broken != nil {
 		why = fmt.Sprintf(" (%v)", broken)
 	}
-	return console.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(of)+" for each",
+	return console.Missing("run them again: sbatch --array="+array+" …, or the same command of score with --part I/"+strconv.Itoa(of)+" for each",
 		"%s: %s of %d missing: --array=%s%s", output, report.Plural(missing, "part"), of, array, why)
 }
 
