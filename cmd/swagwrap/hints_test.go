@@ -138,7 +138,11 @@ func (r *hintReader) read() {
 // mentioned returns the commands to which a flag that stands alone may belong: the one that gave the hint, and those that the
 // hint names.
 func (r *hintReader) mentioned() (all []*cli.Command) {
-	for _, word := range append([]string{r.failed}, r.words...) {
+	from := []string{r.failed}
+	if r.failed == "setup" { // its hints also say how a command takes another library
+		from = append(from, "score")
+	}
+	for _, word := range append(from, r.words...) {
 		if c := r.program.Command(strings.Trim(word, "`,;:()")); c != nil && word != "" {
 			all = append(all, c)
 		}

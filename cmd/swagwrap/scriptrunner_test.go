@@ -191,6 +191,15 @@ func (r *scriptRunner) tryHint(ts *testscript.TestScript, c scriptCommand, words
 	for _, word := range words {
 		moved.Args = append(moved.Args, strings.ReplaceAll(word, work, to))
 	}
+	if i := slices.Index(moved.Args, "-o"); i >= 0 && i+1 < len(moved.Args) { // the script may have made this file before
+		output := moved.Args[i+1]
+		if !filepath.IsAbs(output) {
+			output = filepath.Join(moved.Folder, output)
+		}
+		if strings.HasPrefix(output, to) {
+			ts.Check(os.RemoveAll(output))
+		}
+	}
 	for _, v := range c.Env {
 		moved.Env = append(moved.Env, strings.ReplaceAll(v, work, to))
 	}
