@@ -314,7 +314,8 @@ func TestHintCheck(t *testing.T) {
 		}
 	}
 	var ran [][]string
-	wrong := checkHints([]string{"swagwrap", "fit"}, ".", "hint: swagwrap inspect a.onnx, or swagwrap inspect FILE\n", func(words []string) int {
+	const two = "hint: swagwrap inspect a.onnx, or swagwrap inspect FILE\n"
+	wrong := checkHints([]string{"swagwrap", "fit"}, ".", two, func(words []string) int {
 		ran = append(ran, words)
 		return 64
 	})
