@@ -323,8 +323,8 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	case flag == "antithetic":
 		return console.Usagef("leave it out: members come in antithetic pairs. --draws independent draws them one by one",
 			"--antithetic is now --draws antithetic, and the default")
-	case flags.OnCard(flag):
-		list = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
+	case flags.OnCard(flag) != "":
+		list = "it is said once, at fit, and stays with the posterior: swagwrap fit " + flags.OnCard(flag) + " CKPT..."
 	case len(flag) > 1: // single letters are too similar to each other
 		var names, others []string
 		for _, f := range known {

@@ -43,6 +43,7 @@ func TestMain(m *testing.M) {
 // every way.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	t.Cleanup(func() { t.Logf("%d hints, %d of their commands ran", hintCounts.seen.Load(), hintCounts.run.Load()) })
 	runScripts(t, testscript.Params{Dir: filepath.Join("testdata", "script")})
 }
 

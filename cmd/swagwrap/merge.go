@@ -285,8 +285,8 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 	if broken != nil {
 		why = fmt.Sprintf(" (%v)", broken)
 	}
-	return console.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(of)+" for each",
-		"%s: %s of %d missing: --array=%s%s", output, report.Plural(missing, "part"), of, array, why)
+	again := fmt.Sprintf("run them again: sbatch --array=%s …, or the same command of score with --part I/%d for each", array, of)
+	return console.Missing(again, "%s: %s of %d missing: --array=%s%s", output, report.Plural(missing, "part"), of, array, why)
 }
 
 // isOther reports whether a file that cannot be read as a part has another kind, and is not just damaged.

@@ -316,9 +316,9 @@ func (s chosenSettings) setTemperature(e *ensemble.Ensemble) error {
 		return nil
 	case s.file != "":
 		return console.BadInput(fmt.Errorf("%s: temperature: %s", s.file, why),
-			"choose anew, on more labelled examples: swagwrap compare --tune")
+			"choose anew, on more labelled examples: swagwrap compare --tune FILE.json --val VAL POSTERIOR TEST")
 	}
-	return console.Usagef("fit it on more labelled examples: swagwrap compare --val FILE", "--temperature: %s", why)
+	return console.Usagef("fit it on more labelled examples: swagwrap compare --val VAL POSTERIOR TEST", "--temperature: %s", why)
 }
 
 // setNoise stores the noise in the ensemble, if it was given.

@@ -131,6 +131,9 @@ func runInScript(ts *testscript.TestScript, args []string) (code int) {
 	r := ts.Value(runnerKey{}).(*scriptRunner)
 	if r.startsAlone(ts, args) {
 		err := ts.Exec(args[0], args[1:]...)
+		if args[0] == "swagwrap" {
+			faultsOf(ts, checkHints(args, ts.MkAbs("."), ts.ReadFile("stderr"), nil))
+		}
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			return exit.ExitCode()
@@ -148,14 +151,69 @@ func runInScript(ts *testscript.TestScript, args []string) (code int) {
 	if r.process == nil {
 		ts.Check(r.start(c))
 	}
-	var result scriptResult
+	result := r.run(ts, c)
+	ts.Stdout().Write(result.Stdout)
+	ts.Stderr().Write(result.Stderr)
+	r.checkHints(ts, c, result)
+	return result.Code
+}
+
+// run runs a command in the process of the script.
+func (r *scriptRunner) run(ts *testscript.TestScript, c scriptCommand) (result scriptResult) {
 	if err := errors.Join(r.send.Encode(c), r.receive.Decode(&result)); err != nil {
 		r.close.Close()
 		ts.Fatalf("the process that runs the commands of the script has ended: %v, %v\n%s", err, r.process.Wait(), r.crash.Bytes())
 	}
-	ts.Stdout().Write(result.Stdout)
-	ts.Stderr().Write(result.Stderr)
-	return result.Code
+	return result
+}
+
+// checkHints ends a script if a hint of a command is wrong. What hints show after an error runs in a copy of the script's folder.
+func (r *scriptRunner) checkHints(ts *testscript.TestScript, c scriptCommand, result scriptResult) {
+	var try func([]string) int
+	if result.Code != 0 {
+		try = func(words []string) int { return r.tryHint(ts, c, words) }
+	}
+	faultsOf(ts, checkHints(c.Args, c.Folder, string(result.Stderr), try))
+}
+
+// tryHint runs what a hint of a command shows, in a copy of the script's folder, and returns its exit code. Commands that need a process
+// of their own are not run: setup would fetch files.
+func (r *scriptRunner) tryHint(ts *testscript.TestScript, c scriptCommand, words []string) int {
+	if r.startsAlone(ts, words) {
+		return notRun
+	}
+	parent, err := os.MkdirTemp("", "hints")
+	ts.Check(err)
+	defer os.RemoveAll(parent)
+	work, to := ts.Getenv("WORK"), filepath.Join(parent, "work")
+	ts.Check(os.CopyFS(to, os.DirFS(work)))
+	moved := scriptCommand{Folder: strings.Replace(c.Folder, work, to, 1)}
+	for _, word := range words {
+		moved.Args = append(moved.Args, strings.ReplaceAll(word, work, to))
+	}
+	if i := slices.Index(moved.Args, "-o"); i >= 0 && i+1 < len(moved.Args) { // the script may have made this file before
+		output := moved.Args[i+1]
+		if !filepath.IsAbs(output) {
+			output = filepath.Join(moved.Folder, output)
+		}
+		if strings.HasPrefix(output, to) {
+			ts.Check(os.RemoveAll(output))
+		}
+	}
+	for _, v := range c.Env {
+		moved.Env = append(moved.Env, strings.ReplaceAll(v, work, to))
+	}
+	return r.run(ts, moved).Code
+}
+
+// notRun stands for the exit code of a command that did not run.
+const notRun = -1
+
+// faultsOf ends a script if hints are wrong.
+func faultsOf(ts *testscript.TestScript, faults []string) {
+	if faults != nil {
+		ts.Fatalf("%s", strings.Join(faults, "\n"))
+	}
 }
 
 // ownProcess are words of commands that concern their process: which ONNX Runtime it loads, and its files 0, 1 and 2. TMPDIR may be in

@@ -103,7 +103,7 @@ func (s chosenSettings) fits(networks []*infer.Network) error {
 		return nil
 	}
 	return console.BadInput(fmt.Errorf("%s: was chosen for %s (id %s), and for no other posterior", s.file, s.of.Path, s.of.ID),
-		"choose anew: swagwrap compare --tune")
+		"choose anew: swagwrap compare --tune FILE.json --val VAL POSTERIOR TEST")
 }
 
 // describe describes the members.

@@ -166,7 +166,7 @@ func settledHint(err error) error {
 	case errors.Is(err, settling.ErrNone):
 		return console.BadInput(err, all)
 	case errors.Is(err, settling.ErrTooFew):
-		return console.BadInput(err, "make more members: swagwrap sample --members 30")
+		return console.BadInput(err, "make more members: swagwrap sample --members 30 POSTERIOR")
 	}
 	if _, ok := errors.AsType[*infer.PlaceError](err); ok {
 		return console.BadInput(err, "run one example at a time: --batch-size 1")

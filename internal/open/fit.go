@@ -442,7 +442,7 @@ func (s *FitInputs) refuseSpread() error {
 		return nil
 	case s.Mean != nil:
 		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: "+
-			setting.Line(setting.Fit.WithFiles(s.Mean.Given)),
+			setting.Line(setting.Fit.With(setting.Task.With("TASK"), s.Mean.Given)),
 			"%s and 1 checkpoint: one does not show how far the weights spread", setting.Mean)
 	case s.Theta0 != nil:
 		return Usagef("leave out "+setting.Theta0.String()+", or give at least 2 checkpoints",

@@ -48,7 +48,7 @@ func (e *Error) Hints() []string {
 	const list = "a list has an order of its own, and decides: a .csv file with the columns path and label, a line for each file"
 	if e.Listed {
 		return []string{"make the listing again, with the order of " + e.With + ": " +
-			setting.Line(setting.List.With(setting.FileOrder.With("text|number|given"))), list}
+			setting.Line(setting.List.With(setting.FileOrder.With("text|number|given"), "IMAGES")), list}
 	}
 	switch {
 	case e.Saved && isArray(e.With):

@@ -149,7 +149,7 @@ func (a *Env) advice(path string, is, want kind.Kind) []string {
 	case want == kind.Data:
 		return []string{usage}
 	case want == kind.ScorePart:
-		return []string{"merge takes what jobs with --part I/N wrote; a file that one job wrote is whole already"}
+		return []string{"merge takes what score with --part I/N wrote; a file that one job wrote is whole already"}
 	case want == kind.Settings:
 		return nil
 	case want == kind.Predictions && is == kind.Ensemble:

@@ -78,8 +78,15 @@ func Card(k *open.CardOptions) Table {
 	}
 }
 
-// OnCard reports whether a flag belongs to the model card.
-func OnCard(name string) bool { return Card(new(open.CardOptions)).Row(name) != nil }
+// OnCard returns a flag of the model card with the word for its value, or "" for a flag that does not belong there.
+func OnCard(name string) string {
+	r := Card(new(open.CardOptions)).Row(name)
+	if r == nil {
+		return ""
+	}
+	_, value := r.explained()
+	return "--" + name + value
+}
 
 // ClassAxis makes the row that says where the scores of a pixel or token are.
 func ClassAxis(field *int, given *bool) *Row {

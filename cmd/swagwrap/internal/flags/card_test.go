@@ -74,7 +74,7 @@ func TestCard(t *testing.T) {
 	if _, err := card(t, swag.Card{Preprocess: []byte(`{`)}); err == nil {
 		t.Error("a broken card is taken")
 	}
-	if !OnCard("task") || OnCard("members") {
+	if OnCard("task") != "--task TASK" || OnCard("members") != "" {
 		t.Error("the card's flags are not known")
 	}
 }

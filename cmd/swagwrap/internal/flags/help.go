@@ -120,16 +120,22 @@ func isExample(paragraph string) bool { return strings.HasPrefix(paragraph, "   
 // leastWidth is the least width of help pages: the names of flags stand in its left half.
 const leastWidth = 50
 
+// explained returns the usage of a flag without backquotes, and the word for its value behind a space, or "".
+func (r *Row) explained() (usage, value string) {
+	if before, rest, quoted := strings.Cut(r.Usage, "`"); quoted {
+		name, after, _ := strings.Cut(rest, "`")
+		return before + name + after, " " + name
+	}
+	if r.bare {
+		return r.Usage, ""
+	}
+	return r.Usage, " WORD"
+}
+
 // help returns the lines of a flag, with its usage in a second column.
 func (r *Row) help(width int) (lines []string) {
 	const column = 26
-	usage, value := r.Usage, ""
-	if before, rest, quoted := strings.Cut(usage, "`"); quoted {
-		name, after, _ := strings.Cut(rest, "`")
-		usage, value = before+name+after, " "+name
-	} else if !r.bare {
-		value = " WORD"
-	}
+	usage, value := r.explained()
 	if preset := r.GetDefaultText(); preset != "" && preset != "0" {
 		usage += " (default: " + preset + ")"
 	}
