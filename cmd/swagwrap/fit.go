@@ -434,10 +434,26 @@ const listed = 40
 // differ.
 func (o *fitOptions) logOrder(paths []string) {
 	prefix, parts, suffix := open.CommonAffixes(paths)
-	if len(parts) > listed && !o.Verbose {
+	switch {
+	case o.Verbose:
+	case len(parts) > 8 && stepwise(parts):
+		parts = []string{parts[0], parts[1], "…", parts[len(parts)-1]}
+	case len(parts) > listed:
 		parts = slices.Concat(parts[:listed/2], []string{"…"}, parts[len(parts)-listed/2:])
 	}
 	for _, line := range o.Messages().Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
 		o.Logf("%s", line)
 	}
+}
+
+// stepwise reports whether numbers rise by equal steps.
+func stepwise(numbers []string) bool {
+	var all []int
+	for i, text := range numbers {
+		n, err := strconv.Atoi(text)
+		if all = append(all, n); err != nil || i > 1 && n-all[i-1] != all[1]-all[0] {
+			return false
+		}
+	}
+	return all[1] > all[0]
 }

@@ -210,7 +210,7 @@ func (k *Result) guaranteed() (s study.Section) {
 				covers = fmt.Sprintf("%.1f to %.1f %%", 100*low, 100*high)
 			}
 			s.Rows = append(s.Rows, study.Row{
-				study.Shown("promise", name).Aligned(report.Left),
+				study.Shown("guarantee", name).Aligned(report.Left),
 				study.Shown("examples", report.Thousands(e.Examples[i])),
 				study.Shown("threshold", value),
 				study.Shown("95 % of thresholds cover", covers),
