@@ -43,7 +43,7 @@ func (e *Edit) tensorConstant(a *Attribute, known *Tensor, elem ElemType) error 
 		e.splice(wire.Span{Start: known.payload.End, End: body.End}, afterElements, a.msg)
 		return nil
 	}
-	raw, given, err := e.m.numbers(a)
+	raw, given, err := numbers(e.m.data, a)
 	if err != nil || !given {
 		return err
 	}
@@ -73,10 +73,10 @@ func beforeElements(elem ElemType, shape []int64, bytes int) []byte {
 
 var afterElements = wire.AppendVarint(nil, wire.AttrType, wire.AttrIsTensor)
 
-// numbers returns the numbers of an attribute in the layout of memory. They are not given if it stands for one of the function's
+// numbers returns the numbers of an attribute, in a model's content, in the layout of memory. They are not given if it stands for one of the function's
 // caller.
-func (m *Model) numbers(a *Attribute) (raw []byte, given bool, err error) {
-	s := wire.NewScanner(m.data)
+func numbers(of wire.Content, a *Attribute) (raw []byte, given bool, err error) {
+	s := wire.NewScanner(of)
 	given = true
 	err = s.Fields(a.msg.Body, func(f wire.Field) error {
 		switch f.Num {
