@@ -73,8 +73,8 @@ func beforeElements(elem ElemType, shape []int64, bytes int) []byte {
 
 var afterElements = wire.AppendVarint(nil, wire.AttrType, wire.AttrIsTensor)
 
-// numbers returns the numbers of an attribute, in a model's content, in the layout of memory. They are not given if it stands for one of the function's
-// caller.
+// numbers returns the numbers of an attribute, in a model's content, in the layout of memory. They are not given if the attribute
+// stands for one of the function's caller.
 func numbers(of wire.Content, a *Attribute) (raw []byte, given bool, err error) {
 	s := wire.NewScanner(of)
 	given = true
