@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
@@ -10,17 +11,17 @@ import (
 var numberTypes = map[string]ElemType{"value_float": Float, "value_floats": Float, "value_int": Int64, "value_ints": Int64}
 
 // tensorConstants turns the constants in a graph that are numbers, or lists of numbers, into tensors. Several compilers read no
-// others, and neither does ONNX Runtime's quant_pre_process.
-func (e *Edit) tensorConstants(g *Graph) error {
+// others, and neither does ONNX Runtime's quant_pre_process. lists are the short lists that the graph knows.
+func (e *Edit) tensorConstants(g *Graph, lists map[string][]int64) error {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if e.removed[n] {
+		if e.removed[n] || e.foldList(n, lists) {
 			continue
 		}
 		for k := range n.Attributes {
 			a := &n.Attributes[k]
 			for _, inner := range a.Graphs {
-				if err := e.tensorConstants(inner); err != nil {
+				if err := e.tensorConstants(inner, nil); err != nil {
 					return err
 				}
 			}
@@ -32,6 +33,26 @@ func (e *Edit) tensorConstants(g *Graph) error {
 		}
 	}
 	return nil
+}
+
+// foldList turns a Reshape of a known list into [-1] into a constant. PyTorch's exporter, told not to optimise, writes axes so, and the
+// shape inference of ONNX, which IREE needs, does not see through it.
+func (e *Edit) foldList(n *Node, lists map[string][]int64) bool {
+	if n.OpType != "Reshape" || n.Domain != "" || len(n.Inputs) != 2 || len(n.Outputs) != 1 ||
+		!slices.Equal(lists[n.Inputs[1]], []int64{-1}) {
+		return false
+	}
+	list := lists[n.Inputs[0]]
+	if len(list) == 0 || len(list) > shortList {
+		return false
+	}
+	var raw []byte
+	for _, v := range list {
+		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	}
+	tensor := wire.AppendBytes(wire.TensorHeader("", Int64, []int64{int64(len(list))}), wire.TensorRaw, raw)
+	e.splice(n.msg.Span(), wire.Node("Constant", n.Name, nil, n.Outputs, wire.Tensor("value", tensor)), n.msg.Parent)
+	return true
 }
 
 // tensorConstant turns an attribute of a Constant into a tensor. The elements of known, the tensor that it is, keep their place,

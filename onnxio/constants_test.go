@@ -34,9 +34,16 @@ func TestTensorConstants(t *testing.T) {
 		constant("long list", attribute("value_ints", wire.AttrInts, packed(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, minus), 7)),
 		constant("empty", attribute("value_ints", wire.AttrInts, nil, 7)),
 		constant("unpacked", unpacked), constant("pieces", pieces),
+		constant("flat", attribute("value_ints", wire.AttrInts, packed(minus), 7)),
+		constant("pair", attribute("value_ints", wire.AttrInts, packed(2, 1), 7)),
+		node("Reshape", "", []string{"unpacked", "flat"}, []string{"folded"}),
+		node("Reshape", "", []string{"one", "flat"}, []string{"a number"}),
+		node("Reshape", "", []string{"long list", "flat"}, []string{"stays long"}),
+		node("Reshape", "", []string{"unpacked", "pair"}, []string{"stays"}),
 		wire.AppendString(constant("own", intAttribute("value_int", 1)), wire.NodeDomain, "own"),
 		node("If", "if", []string{"c"}, []string{"y"},
-			graphAttribute("then_branch", graph([][]byte{constant("within", intAttribute("value_int", 3))}, nil, [][]byte{output("within", Int64)}))),
+			graphAttribute("then_branch", graph([][]byte{constant("within", intAttribute("value_int", 3))}, nil,
+				[][]byte{output("within", Int64)}))),
 	}
 	function := wire.AppendString(nil, wire.FunctionName, "f")
 	for _, n := range [][]byte{constant("taken", reference), constant("in function", unpacked)} {
@@ -55,6 +62,7 @@ func TestTensorConstants(t *testing.T) {
 	}{
 		"one": {nil, raw(minus)}, "zero": {nil, raw(0)}, "long list": {[]int64{11}, raw(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, minus)},
 		"empty": {[]int64{0}, nil}, "unpacked": {[]int64{2}, raw(7, minus)}, "pieces": {[]int64{2}, render32([]float32{1, 2})},
+		"folded": {[]int64{2}, raw(7, minus)},
 		"within": {nil, raw(3)}, "in function": {[]int64{2}, raw(7, minus)},
 	}
 	m := parse(t, ints)
@@ -74,6 +82,11 @@ func TestTensorConstants(t *testing.T) {
 		x := ran.tensors[i]
 		if payload, _ := ran.data.Bytes(x.payload); !slices.Equal(x.Shape, w.shape) || !slices.Equal(payload, w.raw) {
 			t.Errorf("%s: %v %v, want %v %v", name, x.Shape, payload, w.shape, w.raw)
+		}
+	}
+	for _, name := range []string{"a number", "stays long", "stays"} {
+		if n := ran.Graph.Producer(name); n == nil || n.OpType != "Reshape" {
+			t.Errorf("%s: %+v, want a Reshape", name, n)
 		}
 	}
 	if forms["own"] != "value_int" || forms["taken"] != "value_ints" {

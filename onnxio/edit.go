@@ -210,8 +210,11 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 		e.dropEmptyInputs()
 	}
 	if e.tensors {
-		for _, g := range append([]*Graph{e.m.Graph}, e.m.Functions...) {
-			if err := e.tensorConstants(g); err != nil {
+		if err := e.tensorConstants(e.m.Graph, e.m.lists()); err != nil {
+			return nil, err
+		}
+		for _, f := range e.m.Functions {
+			if err := e.tensorConstants(f, nil); err != nil {
 				return nil, err
 			}
 		}
