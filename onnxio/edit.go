@@ -18,6 +18,7 @@ type Edit struct {
 	uses    map[string]int // number of uses of each value; see dropUse
 	removed map[*Node]bool // nodes that are removed or replaced
 	simple  bool           // see Simplify
+	tensors bool           // see tensorConstants
 	move    move
 	dropped map[*Tensor]bool // initializers that are removed
 }
@@ -207,6 +208,16 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 		e.dropZeroBiases(fills)
 		e.foldCastLikes(fills)
 		e.dropEmptyInputs()
+	}
+	if e.tensors {
+		if err := e.tensorConstants(e.m.Graph, e.m.lists()); err != nil {
+			return nil, err
+		}
+		for _, f := range e.m.Functions {
+			if err := e.tensorConstants(f, nil); err != nil {
+				return nil, err
+			}
+		}
 	}
 	gone := make(map[*Tensor]bool)
 	for n := range e.removed {

@@ -95,12 +95,12 @@ func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return m.template(l, (*Edit).ForRuntime)
 }
 
-// NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever its size. A file larger than
-// protobuf's 2 GiB cannot be used in a session.
+// NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever its size, and with all constants as tensors. A file
+// larger than protobuf's 2 GiB cannot be used in a session.
 func NewWholeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return m.template(l, func(e *Edit) {
 		e.ForRuntime()
-		e.move = moveIn
+		e.move, e.tensors = moveIn, true
 	})
 }
 

@@ -17,8 +17,8 @@ const (
 	NodeInput, NodeOutput, NodeName, NodeOpType, NodeAttribute, NodeDoc, NodeDomain, NodeMetadata = 1, 2, 3, 4, 5, 6, 7, 9
 
 	AttrName, AttrFloat, AttrInt, AttrTensor, AttrGraph, AttrFloats, AttrInts, AttrGraphs, AttrType = 1, 2, 3, 5, 6, 7, 8, 11, 20
-	AttrTensors, AttrDoc                                                                            = 10, 13
-	attrIsFloat, attrIsInt, attrIsTensor, attrIsInts                                                = 1, 2, 4, 7 // values of AttrType
+	AttrTensors, AttrDoc, AttrReference                                                             = 10, 13, 21
+	attrIsFloat, attrIsInt, AttrIsTensor, attrIsInts                                                = 1, 2, 4, 7 // values of AttrType
 
 	TensorDims, TensorType, TensorSegment, TensorFloat, TensorInt32, TensorString, TensorInt64   = 1, 2, 3, 4, 5, 6, 7
 	TensorName, TensorRaw, TensorDouble, TensorUint64, TensorDoc, TensorExternal, TensorLocation = 8, 9, 10, 11, 12, 13, 14
@@ -74,7 +74,7 @@ func Float(name string, v float32) []byte {
 
 // Tensor encodes an attribute that is a tensor, itself encoded, as a field of a node.
 func Tensor(name string, tensor []byte) []byte {
-	return attribute(name, AppendBytes(nil, AttrTensor, tensor), attrIsTensor)
+	return attribute(name, AppendBytes(nil, AttrTensor, tensor), AttrIsTensor)
 }
 
 // attribute encodes an AttributeProto. value is the encoded field of its kind.
