@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -261,10 +263,16 @@ func (o *fitOptions) rows() flags.Table {
 	return o.Table
 }
 
+// almostPower matches what somebody may type for t^4.
+var almostPower = regexp.MustCompile(`^[tT][*^]*[0-9]+$`)
+
 // rises reads --mean t^P.
 func (o *fitOptions) rises() error {
 	text, ok := strings.CutPrefix(o.files.Mean, "t^")
 	if !ok {
+		if _, err := os.Stat(o.files.Mean); err != nil && almostPower.MatchString(o.files.Mean) {
+			return console.Usagef("--mean t^4", "--mean %s: no such file, and weights that rise are t^0 to t^%d", o.files.Mean, swag.MaxPower)
+		}
 		return nil
 	}
 	power, err := strconv.Atoi(text)
