@@ -149,8 +149,7 @@ type neighbourhood struct {
 	at               *point
 	information      *mat.SymDense // the expected mean of r·rᵀ
 	inverse          *mat.Dense
-	counts           []float64 // labelled examples of each class
-	classes          [][]float64
+	counts           []float64     // labelled examples of each class
 	covariance       *mat.SymDense // of the shares
 	means            *mat.Dense    // of r, over the labelled examples of each class in a column
 }

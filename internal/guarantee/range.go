@@ -21,7 +21,7 @@ func (c *Coverage) Range(e *Cell, k int) (low, high float64, ok bool) {
 		return 0, 0, false
 	}
 	n, upper := e.Examples[k], e.Upper[k]
-	if low, high = calibrate.CoverageRange(c.Level, n); math.IsNaN(low) {
+	if low, _ = calibrate.CoverageRange(c.Level, n); math.IsNaN(low) {
 		return 0, 0, false
 	}
 	if high = 1; upper <= n {

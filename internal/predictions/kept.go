@@ -57,7 +57,11 @@ func (s *Schema) Keep(each func(func(*Row) error) error) (*Kept, error) {
 	if err == nil && out != nil {
 		err = out.Flush()
 	}
-	return k, err
+	if err != nil {
+		k.Close()
+		return nil, err
+	}
+	return k, nil
 }
 
 // Each calls use with the probabilities of each row. use does not keep its argument.
@@ -90,9 +94,9 @@ func (k *Kept) Each(use func(p []float64) error) error {
 	return nil
 }
 
-// Close removes what is on disk. k may be nil.
+// Close removes the file on disk, if there is one.
 func (k *Kept) Close() {
-	if k != nil && k.file != nil {
+	if k.file != nil {
 		tempfile.Remove(k.file.Name())
 		k.file.Close()
 	}

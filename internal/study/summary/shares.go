@@ -53,10 +53,10 @@ func (s *Summary) Corrected(of *Shares, t task.Task, schema *predictions.Schema,
 	s.shares, own.Labelled = &own, nil
 	if of.Labelled != nil {
 		p, err := schema.Keep(each)
-		defer p.Close()
 		if err != nil {
 			return nil, err
 		}
+		defer p.Close()
 		if own.Estimate, err = of.Labelled.Estimate(p.Each); err != nil {
 			return nil, err
 		}
