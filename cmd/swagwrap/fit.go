@@ -271,7 +271,8 @@ func (o *fitOptions) rises() error {
 	text, ok := strings.CutPrefix(o.files.Mean, "t^")
 	if !ok {
 		if _, err := os.Stat(o.files.Mean); err != nil && almostPower.MatchString(o.files.Mean) {
-			return console.Usagef("--mean t^4", "--mean %s: no such file, and weights that rise are t^0 to t^%d", o.files.Mean, swag.MaxPower)
+			return console.Usagef("--mean t^4", "--mean %s: no such file, and weights that rise are t^0 to t^%d", o.files.Mean,
+				swag.MaxPower)
 		}
 		return nil
 	}
