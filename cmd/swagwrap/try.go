@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/fixtures/mnist"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -111,12 +111,14 @@ type trial struct {
 	comparison  *compareOptions
 	checkpoints []string
 	test        string
-	ran         [][]string      // the commands
-	notes       []string        // warnings of the commands, each once
-	leftOut     []string        // further messages, each once, for notes.txt alone
-	result      *study.Document // of compare
-	failed      error           // why results are missing, or nil
-	predicts    string          // the call of Python for predictions
+	ran         [][]string                            // the commands
+	notes       []string                              // warnings of the commands, each once
+	leftOut     []string                              // further messages, each once, for notes.txt alone
+	result      *study.Document                       // of compare
+	failed      error                                 // why results are missing, or nil
+	refit       func(found, flag, value string) error // see [console.Env]
+	chosen      bool                                  // validation data chose the checkpoints
+	predicts    string                                // the call of Python for predictions
 }
 
 func (o *tryOptions) try(ctx context.Context) error {
@@ -157,9 +159,6 @@ func (o *tryOptions) try(ctx context.Context) error {
 	if err := t.comparison.check(); err != nil {
 		return err
 	}
-	o.Shown = func(r *study.Document) { t.result = r }
-	o.Do, o.Warned, o.LeftOut, o.Rest, o.Between = t.score, t.note, t.leaveOut, t.named("table.txt"), between
-	defer func() { o.Shown, o.Do, o.Warned, o.LeftOut, o.Rest, o.Between = nil, nil, nil, nil, "", "" }()
 	defer func() { t.tell(math.MaxInt) }() // of a failure, whole
 	t.failed = t.compare()
 	if t.result == nil {
@@ -225,7 +224,6 @@ const mostNotes = 6
 
 // tell prints the warnings, once. At most the first few lines are shown, and notes.txt has all.
 func (t *trial) tell(left int) {
-	t.Warned = nil
 	for i, note := range t.notes {
 		lines := t.Messages().Hang("warning: ", file.Named(note))
 		if !t.Verbose && i > 0 && (len(lines) > left || len(lines) == left && i+1 < len(t.notes)) {
@@ -240,7 +238,7 @@ func (t *trial) tell(left int) {
 	t.notes = nil
 }
 
-const notesFile = "notes.txt"
+const notesFile, tableFile = "notes.txt", "table.txt"
 
 // testIsLast refuses checkpoints in the place of the test data.
 func testIsLast(args []string) error {
@@ -372,14 +370,14 @@ func (t *trial) compare() error {
 	of := append(t.ofComparison(), posterior, t.test)
 	prefers, refit := []string(nil), errors.New("validation data prefer other checkpoints")
 	if !t.Is("last") && !t.Is("mean") {
-		t.Refit = func(found, flag, value string) error {
+		t.refit = func(found, flag, value string) error {
 			prefers = []string{"--" + flag, value}
 			t.Logf("%s They are taken (%s)", found, console.Shell(prefers...))
 			return refit
 		}
 	}
 	err = t.step(slices.Concat(words, of))
-	if t.Refit = nil; !errors.Is(err, refit) {
+	if t.refit = nil; !errors.Is(err, refit) {
 		return err
 	}
 	if prefers[0] != lastFlag {
@@ -388,8 +386,7 @@ func (t *trial) compare() error {
 	if err := t.again(posterior, fit, prefers); err != nil {
 		return err
 	}
-	t.Chosen = true
-	defer func() { t.Chosen = false }()
+	t.chosen = true
 	return t.step(slices.Concat(words, of))
 }
 
@@ -454,11 +451,7 @@ func foundWords(f *open.Found) (words []string) {
 		}
 	}
 	for _, input := range slices.Sorted(maps.Keys(f.Columns)) {
-		var text strings.Builder
-		line := csv.NewWriter(&text)
-		line.Write(f.Columns[input]) // writing to memory cannot fail
-		line.Flush()
-		columns := strings.TrimSuffix(text.String(), "\n")
+		columns := table.Join(f.Columns[input])
 		if len(f.Columns) > 1 || strings.Contains(columns, "=") {
 			columns = input + "=" + columns
 		}
@@ -536,6 +529,9 @@ func (t *trial) step(words []string) error {
 	}
 	t.Debugf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, namedAll(words)...)...))
 	env := *t.Env
+	env.Shown = func(r *study.Document) { t.result = r }
+	env.Do, env.Refit, env.Chosen = t.score, t.refit, t.chosen
+	env.Warned, env.LeftOut, env.Rest, env.Between = t.note, t.leaveOut, t.named(tableFile), between
 	env.Brief = len(t.ran) > 1 // fit has printed what it found
 	if len(t.ran) > 2 {        // compare has printed all there is
 		env.Stdout = console.NewStdout(io.Discard)
@@ -610,19 +606,11 @@ func (t *trial) writeFigures() error {
 	if err := os.Remove(t.at(figuresFile)); err != nil && !os.IsNotExist(err) {
 		return console.BadOutput(err)
 	}
-	out, err := console.CreateOutput(t.at(figuresFile), false)
-	if err != nil {
-		return err
-	}
-	defer out.Abort()
 	var figures strings.Builder
 	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
 		return err
 	}
-	if _, err := io.WriteString(out, file.Named(figures.String())); err != nil {
-		return err
-	}
-	return console.Commit(out)
+	return t.put(map[string]string{figuresFile: file.Named(figures.String())})
 }
 
 // write writes the table, the notes, NEXT.md and commands.sh.
@@ -631,16 +619,21 @@ func (t *trial) write() error {
 	if err != nil {
 		return err
 	}
-	var table strings.Builder
-	study.WriteText(&table, report.Screen{Verbose: true}, t.result.BatchNorm.Warnings(), t.result) // writing to memory cannot fail
+	var all strings.Builder
+	study.WriteText(&all, report.Screen{Verbose: true}, t.result.BatchNorm.Warnings(), t.result) // writing to memory cannot fail
 	texts := map[string]string{
-		"table.txt":   table.String(),
+		tableFile:     all.String(),
 		"NEXT.md":     next,
 		"commands.sh": t.script(),
 	}
 	if notes := slices.Concat(t.notes, t.leftOut); notes != nil {
 		texts[notesFile] = file.Named(strings.Join(notes, "\n\n")) + "\n"
 	}
+	return t.put(texts)
+}
+
+// put writes texts to files, by name.
+func (t *trial) put(texts map[string]string) error {
 	var outs []*console.Output
 	for name, text := range texts {
 		out, err := console.CreateOutput(t.at(name), false)

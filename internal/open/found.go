@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/programs"
+	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/target"
@@ -100,7 +101,7 @@ func Find(g FindOptions) *Found {
 	if f.Unclear = dataset.Unclear(g.Test, opts); f.Unclear != nil && !f.identifiers(network) {
 		return f
 	}
-	f.columns(g, opts)
+	f.columns(g, opts, folders, m)
 	known := 0
 	if path := g.classFolders(func(n int) bool { return network.Layout().Count < 2 || network.Layout().Count == n }); path != "" {
 		known = classFolders(path)
@@ -136,10 +137,17 @@ func (f *Found) identifiers(n *infer.Graph) bool {
 	return true
 }
 
-// columns finds the names of the columns that feed the network, so that later tables are matched by name.
-func (f *Found) columns(g FindOptions, opts dataset.Options) {
-	if g.Columns != nil {
+// columns finds the names of the columns that feed the network, in the test data. Later tables are then matched by name. It leaves them to
+// fit where reference outputs or the targets of training tell them.
+func (f *Found) columns(g FindOptions, opts dataset.Options, folders []string, m *onnxio.Model) {
+	if g.Columns != nil || g.Targets && f.Columns == nil {
 		return
+	}
+	if r, err := reference.Open(programs.First(folders, reference.Name)); err == nil {
+		if known, _ := r.Columns(m, m.FeedInputs()[0].Name); known != nil {
+			f.Columns = nil
+			return
+		}
 	}
 	if f.Columns == nil {
 		f.Columns = dataset.ColumnsOf(g.Test, opts)
@@ -149,9 +157,8 @@ func (f *Found) columns(g FindOptions, opts dataset.Options) {
 			delete(f.Columns, input)
 			continue
 		}
-		few := names[:min(len(names), 6)]
-		f.Reasons = append(f.Reasons, fmt.Sprintf("%d columns, in the order of %s: %s", len(names), g.Test, strings.Join(few, ", ")+
-			strings.Repeat(", …", min(1, len(names)-len(few)))))
+		const most = 6
+		f.Reasons = append(f.Reasons, fmt.Sprintf("%d columns, in the order of %s: %s", len(names), g.Test, report.Some(names, most)))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -241,7 +242,7 @@ func (h *heldCard) columns() error {
 	case slices.ContainsFunc(given, func(name string) bool { return strings.Contains(name, "*") }) || slices.Equal(given, have):
 	default:
 		return BadInput(fmt.Errorf("%s: the network takes the columns %s, and not %s", h.reference.Path, strings.Join(have, ", "),
-			strings.Join(given, ", ")), setting.Columns.With(strings.Join(have, ","))+" is what the rows prove",
+			strings.Join(given, ", ")), setting.Columns.With(table.Join(have))+" is what the rows prove",
 			setting.Parity.With("off")+" goes on without this comparison")
 	}
 	return nil

@@ -55,6 +55,15 @@ func Choose(have, stated []string) (out []string, err error) {
 	return out, nil
 }
 
+// Join is the inverse of [Split].
+func Join(names []string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Write(names) // writing to memory cannot fail
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
 // Split parses a comma-separated list of column names, as in a line of CSV.
 func Split(text string) ([]string, error) {
 	all, err := csv.NewReader(strings.NewReader(text)).Read()

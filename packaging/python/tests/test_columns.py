@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import swagwrap as sw
+import torch
+from conftest import swagwrap
 from ensembles import COLUMNS, Made
 
 Maker = Callable[[str], Made]
@@ -103,3 +106,32 @@ def test_refused(made: Maker) -> None:
     np.testing.assert_array_equal(named.predict_proba(good[["bp", "bmi", "age"]]), named.predict_proba(good.to_numpy()))
     with pytest.raises(ValueError, match="want a column path"):
         sw.load(made("pictures").model).predict(good)
+
+
+def test_try_takes_the_columns_of_reference_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test data may have the columns in another order than training."""
+    import pandas as pd
+
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(200, 3)).astype(np.float32), columns=["age", "bmi", "bp"])
+    label = ((2 * table.age - table.bmi) > 0).astype(int)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, y = torch.tensor(table.values), torch.tensor(label.values)
+    Path("run").mkdir()
+    for epoch in range(3):
+        for _ in range(20):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        torch.save(net.state_dict(), f"run/epoch-{epoch}.pt")
+    sw.export(net, x[:16], "run/model.onnx", reference=False)
+    sw.reference(net, table.iloc[:16], path="run/swagwrap-reference.npz", weights="epoch-2.pt")
+    turned = table[["bp", "bmi", "age"]].assign(label=label)
+    turned.to_csv("test.csv", index=False)
+
+    swagwrap("try", "run", "test.csv", "-n", "3", "--methods", "sgd,swa")
+    columns = sw.read_posterior("swagwrap-result/posterior.safetensors").card["columns"]
+    assert list(columns.values()) == [["age", "bmi", "bp"]]
