@@ -13,23 +13,22 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/study/conversion"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// converts reports whether the model of an ensemble computes in fewer bits.
-func (o *exportOptions) converts() bool {
-	return o.quantize != "" || o.hub == "" && o.web == "" && o.dtype == weights.F16
-}
+// converts reports whether the model of an ensemble computes in fewer bits, and halves whether in float16.
+func (o *exportOptions) converts() bool { return o.quantize != "" || o.halves() }
+func (o *exportOptions) halves() bool   { return o.hub == "" && o.web == "" && o.dtype == weights.F16 }
 
 // checkConversion refuses flags of a conversion that do not go together.
 func (o *exportOptions) checkConversion(j *ensemble.Fused) error {
-	halves := o.hub == "" && o.web == "" && o.dtype == weights.F16
 	switch {
 	case o.dtype == weights.BF16 && o.hub == "" && o.web == "":
 		return console.Usagef("--dtype f16", "--dtype bf16: ONNX Runtime has no operators in bfloat16 for the processor, so that nothing "+
 			"here can check such a model")
-	case o.quantize != "" && (halves || j.Storage == fused.Int8), halves && j.Storage == fused.Int8:
+	case o.quantize != "" && (o.halves() || j.Storage == fused.Int8), o.halves() && j.Storage == fused.Int8:
 		return console.Usagef("give one of them", "--quantize, --dtype f16 and --storage int8 shrink the same weights")
 	case o.quantize == "" && o.ranges.Set:
 		return console.Usagef("", "--calibration without --quantize int8")
@@ -66,11 +65,11 @@ func (o *exportOptions) convert(ctx context.Context, j *ensemble.Fused, engine *
 		}
 		return nil, nil
 	}
-	folder, err := os.MkdirTemp("", "swagwrap-")
+	folder, err := tempfile.Folder()
 	if err != nil {
 		return nil, console.BadOutput(err)
 	}
-	defer os.RemoveAll(folder)
+	defer tempfile.Remove(folder)
 	data, err := o.OpenData(o.data, o.val.Value, "", j.Networks[0])
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -47,12 +48,7 @@ func (o *Observer) Observe(ctx context.Context, e *Engine, parameters, statistic
 		return nil, nil, err
 	}
 	defer s.Close()
-	batch := DefaultBatchSize
-	if fixed := s.FixedBatch(); fixed > 0 {
-		batch = fixed
-	} else if given := e.how.BatchSize; given > 0 {
-		batch = given
-	}
+	batch := cmp.Or(s.FixedBatch(), e.how.BatchSize, DefaultBatchSize)
 	for from := 0; from < data.Len(); from += batch {
 		rows := make([]int, min(batch, data.Len()-from))
 		for i := range rows {

@@ -58,6 +58,9 @@ func readPad(s *FitInputs, card *swag.Card, g *infer.Graph) {
 // checkPadding warns of tokens behind a mask that are not the pad token, if the network looks for that to find the last token.
 func checkPadding(a *Opener, path string, d dataset.Dataset, g *infer.Graph) {
 	const most = 256
+	if len(g.EndTokens) == 0 {
+		return
+	}
 	fields := dataset.Fields(d)
 	size, err := dataset.SizeOf(d)
 	if err != nil {

@@ -20,7 +20,7 @@ type Kept struct {
 // keptValues is the largest number of probabilities in memory. It is a variable for tests.
 var keptValues = 1 << 23
 
-// Keep keeps the column probs of all rows without an error. Call Close also after an error.
+// Keep keeps the column probs of all rows without an error. The caller closes what it returns.
 func (s *Schema) Keep(each func(func(*Row) error) error) (*Kept, error) {
 	k := &Kept{}
 	var out *bufio.Writer

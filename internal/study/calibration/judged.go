@@ -13,7 +13,7 @@ import (
 func (p *Predictions) Judge(c *task.Calibration, g *guarantee.Guarantee, threshold float64) (*task.Evaluation, *guarantee.Realised, error) {
 	opts := task.EvaluateOptions{Threshold: threshold, NoIntervals: true, NoLosses: true}
 	e := task.NewEvaluator(p.Task, opts)
-	k := &Result{Fitted: c, study: &Study{}}
+	k := &Result{Fitted: c}
 	err := k.eachCalibrated(p, func(_ int, outcome []float64, label target.Target) error { return e.Add(outcome, label) })
 	if err != nil {
 		return nil, nil, err

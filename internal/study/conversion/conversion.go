@@ -1,5 +1,5 @@
-// Package conversion holds a model whose members compute in fewer bits against that in float32, on labelled examples. It fits the
-// calibration and chooses the guarantees anew.
+// Package conversion compares a model whose members compute in fewer bits with that in float32, on labelled examples. It fits the
+// calibration and chooses the guarantees again.
 //
 // # Invariants
 //
@@ -8,6 +8,7 @@ package conversion
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,8 +91,8 @@ func (s *Study) Run(ctx context.Context, full, low *ensemble.Fused, name string)
 		if err != nil {
 			return nil, err
 		}
-		notes = append(notes, fmt.Sprintf("the largest number in the members is %.3g (%s), and float16 holds 65504", peak.Value,
-			peak.Tensor))
+		notes = append(notes, fmt.Sprintf("the largest number in the members is %.3g (%s), and float16 holds %d", peak.Value,
+			peak.Tensor, ensemble.LargestHalf))
 	}
 	sides := []*side{{name: "float32"}, {name: name}}
 	for i, of := range []*ensemble.Fused{full, low} {
@@ -188,10 +189,7 @@ func (s *Study) run(ctx context.Context, sides []*side) error {
 		m.values, m.shapes = make([][]float64, len(m.names)), make([][]int, len(m.names))
 		sessions = append(sessions, session)
 	}
-	batch := infer.DefaultBatchSize
-	if given := s.Engine.Options().BatchSize; given > 0 {
-		batch = given
-	}
+	batch := cmp.Or(s.Engine.Options().BatchSize, infer.DefaultBatchSize)
 	for from := 0; from < s.Data.Len(); from += batch {
 		rows := make([]int, min(batch, s.Data.Len()-from))
 		for i := range rows {

@@ -26,7 +26,6 @@ type Stdout struct {
 	out      io.Writer // to, or what removes control characters before
 	err      error
 	terminal bool
-	copy     io.Writer
 }
 
 // NewStdout returns a Stdout that writes to w.
@@ -37,9 +36,6 @@ func NewStdout(w io.Writer) *Stdout {
 	}
 	return s
 }
-
-// Copy sends a copy of all later output to w, which must not fail. nil ends this.
-func (s *Stdout) Copy(w io.Writer) { s.copy = w }
 
 // Ready fails if standard output is closed. Commands that print at their end call it first.
 func (s *Stdout) Ready() error {
@@ -58,9 +54,6 @@ func (s *Stdout) Write(b []byte) (int, error) {
 		return 0, s.err
 	}
 	n, err := s.out.Write(b)
-	if s.copy != nil {
-		s.copy.Write(b)
-	}
 	s.err = BadOutput(file.Error("standard output", err))
 	return n, s.err
 }

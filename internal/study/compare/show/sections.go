@@ -63,10 +63,10 @@ func (r rows) priceList() study.Section {
 // mostShort is the largest number of methods in the short table.
 const mostShort = 7
 
-// short shows the methods that the advice is about: the network as it is, the baselines with a temperature, what is advised, and what
-// comes near.
+// short shows the methods that the advice is about: the last checkpoint, the baselines with a temperature, the advised method, and its
+// nearest rivals.
 func (r rows) short() study.Section {
-	v, loss := r.verdict, r.Loss().Key
+	v := r.verdict
 	wanted := []*compare.Method{v.Choice, r.Method(baseline.SGD), v.Base, v.Best, v.Rival, v.Candidate, v.Instead,
 		r.Method(baseline.SGDTemp), r.Method(baseline.SWA), r.Method(baseline.SWATemp), r.Method(baseline.SWAGTemp)}
 	taken := map[*compare.Method]bool{nil: true}
@@ -76,13 +76,7 @@ func (r rows) short() study.Section {
 		}
 	}
 	s := study.Section{Columns: []study.Column{{Key: "method"}, {Key: "networks", Optional: 1}}}
-	for i, score := range r.Methods[0].Main() {
-		if score.Key == loss {
-			s.Columns = append(s.Columns, study.Keys(loss, loss+"_difference")...)
-		} else {
-			s.Columns = append(s.Columns, study.Column{Key: score.Key, Optional: max(0, 2*i-1)})
-		}
-	}
+	s.Columns = append(s.Columns, r.scoreColumns(func(i int) study.Column { return study.Column{Optional: max(0, 2*i-1)} })...)
 	s.Columns = append(s.Columns, study.Column{Key: " "})
 	scaled := false
 	for i, m := range r.Methods {
@@ -143,17 +137,12 @@ func (r rows) main() study.Section {
 }
 
 func (r rows) mainColumns() []study.Column {
-	columns := study.Keys("method")
-	for i, s := range r.Methods[0].Main() {
-		switch {
-		case s.Key == r.Loss().Key: // always shown
-			columns = append(columns, study.Keys(s.Key, s.Key+"_difference")...)
-		case i <= 2:
-			columns = append(columns, study.Column{Key: s.Key, Optional: 1, Marked: true})
-		default:
-			columns = append(columns, study.Column{Key: s.Key, Optional: 3 + i, Marked: true})
+	columns := append(study.Keys("method"), r.scoreColumns(func(i int) study.Column {
+		if i <= 2 {
+			return study.Column{Optional: 1, Marked: true}
 		}
-	}
+		return study.Column{Optional: 3 + i, Marked: true}
+	})...)
 	if task.Missing(r.Task) != nil { // the networks predict none
 		columns = append(columns, study.Column{Key: noise, Optional: 4})
 	}
@@ -162,6 +151,21 @@ func (r rows) mainColumns() []study.Column {
 			study.Column{Key: r.Loss().Key + "_at_best_t", Optional: 20})
 	}
 	return append(columns, study.Column{Key: " "})
+}
+
+// scoreColumns returns the columns of the main scores: the first loss with its difference, which are always shown, and the others as
+// column makes them from their number.
+func (r rows) scoreColumns(column func(i int) study.Column) (columns []study.Column) {
+	for i, s := range r.Methods[0].Main() {
+		if s.Key == r.Loss().Key {
+			columns = append(columns, study.Keys(s.Key, s.Key+"_difference")...)
+			continue
+		}
+		c := column(i)
+		c.Key = s.Key
+		columns = append(columns, c)
+	}
+	return columns
 }
 
 // noteDifferences says what the differences are.
