@@ -30,8 +30,8 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 	return half, err
 }
 
-// StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. So must what is
-// given for its float32 inputs, and so are its outputs.
+// StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. Its float32 inputs
+// must be given in float16, too, and its outputs are float16.
 func (t *Template) StoredHalf(l *weights.Layout) (half *Template, stored map[string]bool, err error) {
 	return t.halved(l, true)
 }

@@ -54,7 +54,7 @@ func QDQValues(m *Model) (names []string) {
 	return p.values
 }
 
-// QDQ returns a graph that computes in 8 bits, with zeros in place of the elements that the result describes.
+// QDQ returns a graph that computes in 8 bits. The elements that the result describes are zeros in it.
 func (t *Template) QDQ(l *weights.Layout) (*Template, *QDQ, error) {
 	m, err := t.Model(t.files[0].name, l)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/sets"
 )
 
-// Range returns between which shares of new examples 95 % of thresholds from so many examples cover. ok is false where this is not
-// known: the range is that of one class or number of an example, and of a threshold of its own.
+// Range returns the lowest and the highest share of new examples that 95 % of thresholds cover. The thresholds are from so many examples.
+// ok is false if an example has several classes or numbers, or if the threshold is that of all examples: then nothing is known.
 //
 // If no two scores are equal, the share has a beta distribution (Vovk 2012): see [calibrate.CoverageRange]. Of equal scores all are
 // covered or none, so that the upper end is that of the score above: see [sets.Upper].

@@ -100,7 +100,7 @@ func (c *candidates) named(found []average) string {
 	return report.Some(names, most)
 }
 
-// ask returns the error for checkpoints of which names or steps say that they are averages, and nothing proves it.
+// ask returns the error for checkpoints whose names or steps say that they are averages, if nothing proves it.
 func (c *candidates) ask(found []average) error {
 	open := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return a.proven })
 	err := Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as "+
@@ -117,8 +117,8 @@ type AveragesError struct{ Err error }
 func (e *AveragesError) Error() string { return e.Err.Error() }
 func (e *AveragesError) Unwrap() error { return e.Err }
 
-// find returns the averages from the first checkpoint on: those whose weights or content prove it, and those of which only a name says so,
-// or steps that are shorter than those of other files of the same moments.
+// find returns the averages from the first checkpoint on. Weights or content prove an average. A name, or steps that are shorter than
+// those of other files of the same moments, only suggest one.
 func (c *candidates) find(values [][]float32) []average {
 	why := make([]average, len(c.paths))
 	words, means := averages.Names(c.paths), averages.Find(values)
@@ -152,7 +152,7 @@ func (c *candidates) find(values [][]float32) []average {
 	return slices.DeleteFunc(why[c.first:], func(a average) bool { return a.why == "" })
 }
 
-// meanOf says of which checkpoints a file is the mean.
+// meanOf names the checkpoints whose mean a file is.
 func (c *candidates) meanOf(m averages.Mean) string {
 	if len(m.Of) == 0 {
 		return "its weights are the moving average from which others go on"

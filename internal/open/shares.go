@@ -18,7 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// EstimatedShares, in place of a file, asks for an estimate from the predictions.
+// EstimatedShares asks for an estimate from the predictions, where a file could be named.
 const EstimatedShares = "estimate"
 
 // maxShares is larger than any file of shares, in bytes.
@@ -61,7 +61,8 @@ func LabelledHint() string {
 		setting.Line(setting.Score.With(setting.Probs.String())) + " on validation data"
 }
 
-// RefuseShares refuses ensembles of which something holds for the shares of training alone. threshold says that the user chose one.
+// RefuseShares refuses an ensemble with a guarantee or a threshold that holds for the shares of training alone. threshold says that the
+// user chose one.
 func RefuseShares(e *ensemble.Ensemble, threshold bool) error {
 	switch {
 	case !task.TraitsOf(e.Card.Task).Shares:

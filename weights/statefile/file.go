@@ -155,7 +155,7 @@ func (f *File) openFolder(dir string) error {
 	return f.readTrainer(filepath.Join(dir, "trainer_state.json"))
 }
 
-// readBeside reads a JSON file beside the weights. It leaves v as it is if there is none, and if the file is too large.
+// readBeside reads a JSON file from the folder of the weights. It does not change v if there is none, or if the file is too large.
 func readBeside(path string, v any) error {
 	m, err := weights.Map(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -145,7 +145,7 @@ func reversed(tensors []*Tensor) []*Tensor {
 	return out
 }
 
-// Normalises reports whether the file has batch-norm statistics, and beside them a weight of this name and shape.
+// Normalises reports whether a state_dict of the file has batch-norm statistics and a weight of this name and shape.
 func (f *File) Normalises(weight string, shape []int64) bool {
 	return slices.ContainsFunc(f.dicts, func(sd *StateDict) bool {
 		return slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return strings.HasSuffix(t.Name, "running_var") }) &&

@@ -130,9 +130,8 @@ func (c *WindowChoice) String() string {
 }
 
 // ChooseWindow compares averages of the posterior's checkpoints, in training order, on the validation data: [Sweep.Windows]. Each has
-// batch-norm statistics and a temperature of its own. A window is taken only if it is better than all checkpoints by more than chance,
-// with the choice among the windows counted: its interval, which holds for all windows together, excludes 0. So few labels choose
-// nothing.
+// batch-norm statistics and a temperature of its own. A window is taken only if its interval against all checkpoints excludes 0. The
+// interval holds for all windows together, so it counts the choice among them. Few labels choose nothing.
 //
 // testdata/windows.py has the rule on small networks. What follows on the same data counts no further cost of the choice.
 func (s *Sweep) ChooseWindow(ctx context.Context, run infer.Run, models []*onnxio.Model) (*WindowChoice, error) {

@@ -140,7 +140,7 @@ func (r sentences) headline() (lines []string) {
 	return slices.Concat(lines, r.togetherLine(), r.rivalLine())
 }
 
-// changeLine says what the choice has in place of the network as it is.
+// changeLine says what the last checkpoint has, and which accuracy the choice has instead.
 func (r sentences) changeLine() []string {
 	own, m := r.Method(baseline.SGD), r.verdict.Choice
 	if own == nil || own == m {
@@ -153,7 +153,7 @@ func (r sentences) changeLine() []string {
 	return []string{line}
 }
 
-// sureLine says how sure the network as it is and the choice are, and how often they are right.
+// sureLine says how confident the last checkpoint and the choice are on average, and how often they are right.
 func (r sentences) sureLine() []string {
 	own, m := r.Method(baseline.SGD), r.verdict.Choice
 	says, right := confidence(own)
