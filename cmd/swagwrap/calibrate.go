@@ -513,6 +513,9 @@ func (job *calibrationJob) carry() error {
 	r, err := job.found.Expected(job.carrier.Threshold)
 	job.carrier.Expected = r
 	if why := calibration.WhyNotExpected(err); why != "" {
+		if job.carrier.Members() == 1 {
+			why = "one network has no members that could disagree"
+		}
 		job.few = fmt.Sprintf("%s: no accuracy or error to expect on data without labels is stored: %s", job.of, why)
 		err = nil
 	}
