@@ -206,6 +206,7 @@ func (o *calibrateOptions) calibrate(_ context.Context) error {
 			o.Logf("%s", job.few)
 		}
 	}
+	job.found.Chosen = o.Shown != nil // by try
 	o.Logf("%s", job.found.Describe())
 	if err := job.write(func() error { return o.showTables(job.found.Show().Tables()...) }); err != nil {
 		return err
