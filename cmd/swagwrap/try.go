@@ -184,15 +184,15 @@ func (o *tryOptions) try(ctx context.Context) error {
 			return err
 		}
 	}
-	what := "the report (report.html), the table, the ensemble and its ONNX model"
+	what := "NEXT.md (read it first), report.html, table.txt and ensemble.onnx"
 	switch {
 	case t.failed != nil:
-		what = "the results up to the failure"
+		what = "the results up to the failure: read " + t.named("NEXT.md") + " first"
 	case len(t.result.Next) == 0:
-		what = "the report (report.html) and the table, and no model, since nothing is recommended"
+		what = "NEXT.md (read it first), report.html and table.txt, and no model, since nothing is recommended"
 	}
 	t.tell(mostNotes)
-	o.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
+	o.Logf("%s has %s", t.folder.Path, what)
 	if t.failed != nil {
 		return t.failed
 	}
