@@ -349,7 +349,9 @@ func (d *described) sampling(how ensemble.Draw, components []ensemble.Component)
 	case how.Scale == 0:
 		drawn = "the mean of the weights (SWA)"
 	case how.Antithetic:
-		drawn += ", antithetic"
+		if drawn += ", antithetic"; how.Orthogonal {
+			drawn += ", orthogonal"
+		}
 	}
 	d.from("members", "%d: %s", members, drawn)
 	for _, c := range components[:min(len(components), most)] {
