@@ -85,8 +85,15 @@ func within(center, standard, dof float64) Interval {
 // for asymmetrical populations", JASA 1978), with |γ| ≤ 1.
 func (d Difference) OtherDraws(draws Draws) Interval { return d.drawn(d.Mean, draws) }
 
-// ManyDraws returns the difference that infinitely many draws would have on new examples, with its 95 % interval.
-func (d Difference) ManyDraws(draws Draws) Interval { return d.drawn(d.Mean-draws.Bias, draws) }
+// ManyDraws returns the difference that infinitely many draws would have on new examples, with its 95 % interval. Bias, too, is an
+// estimate from the draws: a sum of squares, with a variance of 2·Bias²/DoF in one direction, and of Bias²/DoF in two alike.
+func (d Difference) ManyDraws(draws Draws) Interval {
+	center := d.Mean - draws.Bias
+	if draws.Bias != 0 {
+		d.Standard = math.Hypot(d.Standard, draws.Bias/math.Sqrt(draws.DoF))
+	}
+	return d.drawn(center, draws)
+}
 
 func (d Difference) drawn(center float64, draws Draws) Interval {
 	if math.IsNaN(d.Low) {

@@ -86,13 +86,16 @@ for n, fits, w, dof, bias, third in [(50, 0, 0, 0, 0, 0), (50, 4e-4, 1e-3, 9, 0.
     x = rng.normal(0.05, 0.3, n)
     v = x.var(ddof=1) / n + fits
     half = student.ppf(0.975, n - 1) * np.sqrt(v)
-    t = (v * student.ppf(0.975, n - 1) + (w * student.ppf(0.975, dof) if dof else 0)) / (v + w)
-    more = t * np.sqrt(v + w)
     mu = x.mean()
-    gamma = np.clip(third / (v + w) ** 1.5, -1, 1) * (1 + 2 * t**2) / 6 * np.sqrt(v + w)
-    low, high = more - min(0, gamma), more + max(0, gamma)
+
+    def interval(center, v):
+        t = (v * student.ppf(0.975, n - 1) + (w * student.ppf(0.975, dof) if dof else 0)) / (v + w)
+        s = np.sqrt(v + w)
+        shift = np.clip(third / s**3, -1, 1) * (1 + 2 * t**2) / 6 * s
+        return [center - t * s + min(0, shift), center + t * s + max(0, shift)]
+
     out["difference"].append({"losses": x.tolist(), "fits": fits, "draws": w, "dof": dof, "bias": bias, "third": third, "low": mu - half, "high": mu + half, "p": float(2 * student.sf(abs(mu) / np.sqrt(v), n - 1)),
-                              "other": [mu - low, mu + high], "many": [mu - bias - low, mu - bias + high]})
+                              "other": interval(mu, v), "many": interval(mu - bias, v + (bias**2 / dof if dof else 0))})
 
 path = pathlib.Path(__file__).with_name("noise.json")
 path.write_text(json.dumps(out, indent=1) + "\n")
