@@ -46,6 +46,16 @@ var known = map[kind.Kind]struct {
 
 // NextOf returns the commands that read a posterior.
 func NextOf(p *swag.Posterior) []string {
+	next := nextOf(p)
+	if len(p.Statistics) == 0 { // there is no batch norm
+		for i, command := range next {
+			next[i] = strings.Replace(command, " --bn-data TRAIN", "", 1)
+		}
+	}
+	return next
+}
+
+func nextOf(p *swag.Posterior) []string {
 	switch {
 	case task.Scoreless(p.Card.Task) && p.Single():
 		return filled([]string{"export -o swa.onnx PATH"}, p.Path)
