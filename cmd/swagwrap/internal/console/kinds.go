@@ -25,7 +25,7 @@ var known = map[kind.Kind]struct {
 }{
 	kind.Posterior: {"swagwrap fit", []string{"compare --bn-data TRAIN --val VAL PATH TEST",
 		"sample -o ensemble.safetensors --bn-data TRAIN PATH"}, ""},
-	kind.Ensemble:    {"swagwrap sample", []string{"score -o predictions.csv PATH IMAGES", "export -o ensemble.onnx PATH"}, ""},
+	kind.Ensemble:    {"swagwrap sample", []string{"score -o predictions.csv PATH NEW-DATA", "export -o ensemble.onnx PATH"}, ""},
 	kind.ScorePart:   {"swagwrap score --part", []string{"merge -o PATH"}, "make the whole of the parts first: "},
 	kind.WorkFile:    {"swagwrap score", []string{"score --resume -o PATH ENSEMBLE DATA"}, "finish it first, with the same arguments: "},
 	kind.Predictions: {"swagwrap score", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PATH"}, ""},

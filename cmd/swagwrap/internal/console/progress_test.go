@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,6 +42,40 @@ func TestEstimateOfSlowStart(t *testing.T) {
 		if left, ok := e.left(time.Duration(i)*time.Second/10, share); ok {
 			t.Errorf("%d: %v left", i, left)
 		}
+	}
+}
+
+// Lines below the bar appear when the work is known to take long, and then stay.
+func TestBelow(t *testing.T) {
+	var e estimate
+	var b Bar
+	shown := func() string {
+		var s strings.Builder
+		if err := b.extend(&s, &e); err != nil {
+			t.Fatal(err)
+		}
+		return s.String()
+	}
+	b.Below("a row\n")
+	for i := 1; i <= 300; i++ { // tenths of a second
+		left, ok := e.left(time.Duration(i)*time.Second/10, float64(i)/300)
+		if want := i >= 20; ok != want || (shown() != "") != want {
+			t.Fatalf("%d: %v left, %v: %q", i, left, ok, shown())
+		}
+	}
+	if b.Below("a row\nanother\n"); shown() != "a row\nanother\n" {
+		t.Errorf("%q", shown())
+	}
+	if e = (estimate{}); shown() != "" {
+		t.Errorf("%q below a bar that has just begun", shown())
+	}
+	for i := 1; i <= 60; i++ {
+		if e.left(time.Duration(i)*time.Second/10, float64(i)/60); shown() != "" {
+			t.Fatalf("%d: %q, of six seconds", i, shown())
+		}
+	}
+	if err := new(Bar).extend(io.Discard, &estimate{long: true}); err != nil {
+		t.Error(err)
 	}
 }
 

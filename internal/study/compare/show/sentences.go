@@ -40,6 +40,16 @@ func (r sentences) all() []string {
 	return append(lines, r.sameStd()...)
 }
 
+// brief returns the verdict without what decides nothing: accuracies, and other draws of a method that is not chosen.
+func (r sentences) brief() []string {
+	base := r.verdict.Base
+	details := r.accuracyLine(base)
+	if r.verdict.Candidate != r.verdict.Choice {
+		details = append(details, r.drawLines(base)...)
+	}
+	return slices.DeleteFunc(r.all(), func(line string) bool { return slices.Contains(details, line) })
+}
+
 func (r sentences) ranking() []string {
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
