@@ -67,6 +67,10 @@ func TestSequenceIsFixed(t *testing.T) {
 	if got := digest(draw(t, p, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 3, 29)...); got != want {
 		t.Errorf("members: %s", got)
 	}
+	const pairs = "e8d0b96de1568cbb"
+	if got := digest(draw(t, p, swag.SampleOptions{Seed: 1, Scale: 0.5, Antithetic: true}, 0, 1, 29)...); got != pairs {
+		t.Errorf("members of pairs: %s", got)
+	}
 }
 
 // digest returns the first eight bytes of the values' SHA-256.
@@ -80,38 +84,45 @@ func digest[T any](values ...T) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
+// A member has the same bits for any number of workers, in any block, and in any list of members, with pairs and without. So an ensemble
+// that is continued begins with the members that it had.
 func TestDrawIsPure(t *testing.T) {
 	t.Parallel()
 	const d = 70_000 // two blocks of Draw
 	p := fit(t, iterates(flat(t, d), 5, noisy(0, 1)), swag.FitOptions{Rank: 4})
-	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Workers: 1}
-	want := draw(t, p, opts, 0, 1, 2, 3, 4, 5, 6)
-	for _, workers := range []int{1, 2, 8} {
-		opts.Workers = workers
-		for _, members := range [][]int{{5}, {3, 0}, {6, 5, 4, 3, 2, 1, 0}, {2, 2}, {}} {
-			for j, got := range draw(t, p, opts, members...) {
-				if !slices.Equal(got, want[members[j]]) {
-					t.Errorf("%d workers: member %d of %v differs", workers, members[j], members)
+	for _, antithetic := range []bool{false, true} {
+		opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Workers: 1, Antithetic: antithetic}
+		want := draw(t, p, opts, 0, 1, 2, 3, 4, 5, 6)
+		for _, workers := range []int{1, 2, 8} {
+			opts.Workers = workers
+			for _, members := range [][]int{{5}, {3, 0}, {6, 5, 4, 3, 2, 1, 0}, {2, 2}, {1, 0, 1}, {}} {
+				for j, got := range draw(t, p, opts, members...) {
+					if !slices.EqualFunc(got, want[members[j]], sameBits) {
+						t.Errorf("antithetic %v, %d workers: member %d of %v differs", antithetic, workers, members[j], members)
+					}
 				}
 			}
 		}
-	}
-	for _, at := range [][2]int{{0, 1}, {1, 4095}, {4095, 2}, {5000, 9001}, {d - 1, 1}, {d, 0}} {
-		off, n := at[0], at[1]
-		dst := [][]float32{make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)}
-		members := []int{6, 0, 1, 2, 4}
-		if err := sampler(t, p, opts).Block(t.Context(), dst, members, int64(off)); err != nil {
-			t.Fatal(err)
-		}
-		for j, m := range members {
-			if !slices.Equal(dst[j], want[m][off:off+n]) {
-				t.Errorf("block of %d at %d: member %d differs", n, off, m)
+		for _, at := range [][2]int{{0, 1}, {1, 4095}, {4095, 2}, {5000, 9001}, {d - 1, 1}, {d, 0}} {
+			off, n := at[0], at[1]
+			members := []int{6, 0, 1, 2, 4, 3}
+			dst := make([][]float32, len(members))
+			for j := range dst {
+				dst[j] = make([]float32, n)
+			}
+			if err := sampler(t, p, opts).Block(t.Context(), dst, members, int64(off)); err != nil {
+				t.Fatal(err)
+			}
+			for j, m := range members {
+				if !slices.EqualFunc(dst[j], want[m][off:off+n], sameBits) {
+					t.Errorf("antithetic %v, block of %d at %d: member %d differs", antithetic, n, off, m)
+				}
 			}
 		}
-	}
-	opts.Seed = 8
-	if slices.Equal(draw(t, p, opts, 0)[0], want[0]) {
-		t.Error("two seeds give one member")
+		opts.Seed = 8
+		if slices.Equal(draw(t, p, opts, 0)[0], want[0]) {
+			t.Error("two seeds give one member")
+		}
 	}
 }
 

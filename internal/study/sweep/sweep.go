@@ -331,7 +331,7 @@ func (r *Result) try(ctx context.Context, run infer.Run, set Setting, members in
 	}
 	if members == 0 {
 		if a.members = ensemble.DefaultMembers; p.Default && r.Antithetic {
-			a.enough = &ensemble.Enough{}
+			a.enough = &ensemble.Enough{Judged: ensemble.Judged(r.Test, false)}
 		}
 	}
 	if err := a.run(ctx, run); err != nil {
