@@ -313,3 +313,24 @@ func elements(t *testing.T, page []byte) []element {
 		}
 	}
 }
+
+// The steps of the page are drawn as in the picture of README.md, and every step has a name that this picture has.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	picture, err := os.ReadFile(filepath.Join("..", "..", "docs", "images", "steps-light.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(pageOf(t, &Report{Steps: true}))
+	_, steps, _ := strings.Cut(page, `<ol class="steps">`)
+	steps, _, _ = strings.Cut(steps, "</ol>")
+	shapes := regexp.MustCompile(` (?:d|cx|cy|rx|ry|r|x|y)="[^"]*"|<b>[^<]*</b>`).FindAllString(steps, -1)
+	for _, s := range shapes {
+		if s = strings.NewReplacer("<b>", ">", "</b>", "</text>").Replace(s); !strings.Contains(string(picture), s) {
+			t.Errorf("the picture has no %s", s)
+		}
+	}
+	if n := strings.Count(steps, "<svg "); n != 6 || len(shapes) < 60 || strings.Contains(string(pageOf(t, &Report{})), `id="steps"`) {
+		t.Errorf("%d steps of %d shapes", n, len(shapes))
+	}
+}
