@@ -116,6 +116,13 @@ func TestReportHTML(t *testing.T) {
 		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"}, "g": {"transform"},
 		"path": {"d", "style"}, "text": {"x", "y", "transform", "style", "textLength", "lengthAdjust"},
 	}
+	// The picture of the steps, which the program brings.
+	drawn := []string{"fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "transform", "aria-hidden",
+		"text-anchor", "font-weight", "cx", "cy", "r", "rx", "ry", "x", "y", "width", "height"}
+	allowed["ol"], allowed["b"] = []string{"class"}, nil
+	for _, name := range []string{"svg", "g", "path", "text", "ellipse", "circle", "rect"} {
+		allowed[name] = append(allowed[name], drawn...)
+	}
 	for name, r := range map[string]*Report{"empty": {}, "hostile": hostileReport(), "one method": sampleReport(1), "twelve": sampleReport(12)} {
 		page := pageOf(t, r)
 		ids := map[string]bool{}
