@@ -10,7 +10,8 @@ import (
 // Shapes returns types and shapes of the values that nodes of the main graph compute, in their order, and the names of those whose type
 // or rank the graph does not show. known has the inputs and tensors that are other than the graph says, by name.
 //
-// A size is known if it is the same for two choices of the sizes that the graph leaves open: see tracer.
+// A size is known if it is the same for two choices of the sizes that the graph leaves open: see tracer. Others have no name: tract takes
+// no model whose values have a named size, if it is told how large a batch is.
 func (m *Model) Shapes(known map[string]Value) (values []Value, unknown []string) {
 	noted := m.noted()
 	types := m.types(known, noted)
@@ -26,13 +27,10 @@ func (m *Model) Shapes(known map[string]Value) (values []Value, unknown []string
 			default:
 				v := Value{Name: name, ElemType: types[name], Shape: []int64{}}
 				for k, size := range a.dims {
-					d, s := "", int64(-1)
-					if size == b.dims[k] {
-						s = max(size, -1)
-					} else if one.names[size] == two.names[b.dims[k]] {
-						d = one.names[size]
+					if size != b.dims[k] {
+						size = -1
 					}
-					v.Shape, v.Dims = append(v.Shape, s), append(v.Dims, d)
+					v.Shape = append(v.Shape, max(size, -1))
 				}
 				values = append(values, v)
 			}
@@ -103,14 +101,14 @@ func (v Value) ranked() Value {
 
 // sizes follows sizes alone through the main graph. Those that it leaves open are primes from the given one on.
 func (m *Model) sizes(prime int64, known, noted map[string]Value) *tracer {
-	t := &tracer{opset: m.Opset, prime: prime, least: prime, values: map[string]traced{"": {axis: -1}}, names: map[int64]string{}}
+	t := &tracer{opset: m.Opset, prime: prime, least: prime, values: map[string]traced{"": {axis: -1}}}
 	byName := map[string]int64{}
 	give := func(v Value) {
 		to := traced{axis: -1}
 		for k, d := range v.Shape {
 			if d < 0 && k < len(v.Dims) && v.Dims[k] != "" {
 				d = cmp.Or(byName[v.Dims[k]], t.open())
-				byName[v.Dims[k]], t.names[d] = d, v.Dims[k]
+				byName[v.Dims[k]] = d
 			} else if d < 0 {
 				d = t.open()
 			}

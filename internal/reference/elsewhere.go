@@ -1,0 +1,307 @@
+package reference
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A Runtime runs models in another process. A small program in its language reads a file that says what to run, and gets the name of that
+// file as its last argument. The lines of the file have fields with tabs between: model and path; input, name, type, shape and file;
+// output, name, place and file. Files have elements in the layout of memory; those of outputs are float64. The program prints the version.
+type Runtime struct {
+	Name    string
+	Install string // what to type where it is not there
+
+	program func(folder string) (command []string, err error)
+	absent  string // what the program prints without its library, besides exit code 69
+}
+
+//go:embed runtimes
+var programs embed.FS
+
+// PythonVariable is the variable of the environment that names the interpreter of Python.
+const PythonVariable = "SWAGWRAP_PYTHON"
+
+// Runtimes are the runtimes that are known.
+var Runtimes = []Runtime{
+	{Name: "onnxruntime", Install: "pip install onnxruntime", program: python("onnxruntime")},
+	{Name: "openvino", Install: "pip install openvino", program: python("openvino")},
+	{Name: "tract", Install: "pip install tract numpy", program: python("tract")},
+	{Name: "node", Install: "npm install onnxruntime-node", program: func(string) ([]string, error) {
+		text, err := programs.ReadFile("runtimes/run.mjs")
+		return []string{"node", "--input-type=module", "-e", string(text), "--"}, err
+	}},
+	{
+		Name: "java",
+		Install: "mvn dependency:copy -Dartifact=com.microsoft.onnxruntime:onnxruntime:1.29.0 -DoutputDirectory=. && " +
+			"export CLASSPATH=onnxruntime-1.29.0.jar",
+		program: func(folder string) ([]string, error) {
+			text, err := programs.ReadFile("runtimes/Run.java")
+			path := filepath.Join(folder, "Run.java")
+			return []string{"java", path}, errors.Join(err, os.WriteFile(path, text, 0o600))
+		},
+		absent: "package ai.onnxruntime does not exist",
+	},
+}
+
+func python(module string) func(string) ([]string, error) {
+	return func(string) ([]string, error) {
+		text, err := programs.ReadFile("runtimes/run.py")
+		interpreter := os.Getenv(PythonVariable)
+		for _, name := range []string{"python3", "python"} {
+			if path, err := exec.LookPath(name); err == nil && interpreter == "" {
+				interpreter = path
+			}
+		}
+		if interpreter == "" {
+			interpreter = "python3"
+		}
+		return []string{interpreter, "-c", string(text), module}, err
+	}
+}
+
+// Absent is the error for a runtime that is not installed.
+type Absent struct {
+	*Runtime
+	Why string
+}
+
+func (e *Absent) Error() string { return fmt.Sprintf("runtime %s: is not here: %s", e.Name, e.Why) }
+
+// Elsewhere is what a model gave in another runtime.
+type Elsewhere struct {
+	Version string
+	Difference
+	Here          float64 // the largest difference from swagwrap's own ONNX Runtime, in the same units; −1 without one
+	Flags, Others int     // true and false of sets and abstentions, and how many differ from those of that ONNX Runtime
+	Guarded, NaN  bool    // the model has to show NaN in an input; its outputs do
+}
+
+// VerifyIn is [Stored.Verify] in another runtime. rt computes the sets to compare with, and may be nil.
+func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, rt *ort.Runtime, m *onnxio.Model, guarded bool) (found Elsewhere, err error) {
+	folder, err := tempfile.Folder()
+	if err != nil {
+		return found, err
+	}
+	defer tempfile.Remove(folder)
+	session := &otherSession{Runtime: other, folder: folder, model: m}
+	r, err := s.runner(rt, m)
+	if err != nil {
+		return found, err
+	}
+	floats := len(r.names)
+	for _, o := range m.Graph.Outputs {
+		if o.ElemType == onnxio.Bool {
+			r.names = append(r.names, o.Name)
+			r.scale = append(r.scale, 1)
+		}
+	}
+	all := r.first(s.Examples)
+	here, err := s.numbersHere(ctx, rt, m, r.names, floats, all)
+	if err != nil {
+		return found, err
+	}
+	session.names, r.other = r.names, session
+	out, err := r.run(ctx, m, all, how{})
+	if err != nil {
+		return found, err
+	}
+	found.Difference = s.compare(r, out[:floats])
+	if found.Here = -1; here != nil {
+		found.Here, _, _ = r.distance(out[:floats], here)
+		found.Flags, found.Others = others(out[floats:], here[floats:])
+	}
+	if slices.ContainsFunc(r.inputs, func(t ort.Tensor) bool { return t.F32 != nil }) && guarded {
+		found.Guarded = true
+		found.NaN, err = r.shows(ctx, m, all, floats)
+	}
+	found.Version = session.version
+	return found, err
+}
+
+// numbersHere runs the examples in rt. Those of names from floats on are true and false. It returns nil without rt.
+func (s *Stored) numbersHere(ctx context.Context, rt *ort.Runtime, m *onnxio.Model, names []string, floats int, all []int) ([][][]float64, error) {
+	if rt == nil {
+		return nil, nil
+	}
+	r, err := s.runner(rt, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names[floats:] {
+		r.names = append(r.names, name+flagged)
+	}
+	withFlags, err := m.WithFlags(flagged)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx, withFlags, all, how{})
+}
+
+// others counts the elements of a, and those that b has not.
+func others(a, b [][][]float64) (all, others int) {
+	for k := range a {
+		for i, row := range a[k] {
+			for j, v := range row {
+				if all++; b[k][i][j] != v {
+					others++
+				}
+			}
+		}
+	}
+	return all, others
+}
+
+// flagged ends the names of flags as numbers.
+const flagged = "/as-number"
+
+// shows reports whether the outputs of the first example show that an input of it is NaN, and those of others do not.
+func (r *Runner) shows(ctx context.Context, m *onnxio.Model, all []int, floats int) (bool, error) {
+	out, err := r.run(ctx, m, all, how{inputs: func(inputs []ort.Tensor) []ort.Tensor {
+		for i := range inputs {
+			if inputs[i].F32 != nil {
+				inputs[i].F32[0] = float32(math.NaN())
+			}
+		}
+		return inputs
+	}})
+	if err != nil {
+		return false, err
+	}
+	for k, rows := range out {
+		for i, row := range rows {
+			for _, v := range row {
+				switch {
+				case r.fixed > 0 && i > 0: // the first of each batch
+				case k < floats && math.IsNaN(v) != (i == 0):
+					return false, nil
+				case k >= floats && i == 0 && (v != 0) != (r.names[k] == "abstain"): // sets are empty
+					return false, nil
+				}
+			}
+		}
+	}
+	return true, nil
+}
+
+// otherSession runs a model in another runtime.
+type otherSession struct {
+	*Runtime
+	folder  string
+	model   *onnxio.Model
+	names   []string
+	version string
+}
+
+// Run starts the program for a batch.
+func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []ort.Tensor, err error) {
+	path, err := filepath.Abs(s.model.Path)
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{"model\t" + path}
+	for i, v := range s.model.FeedInputs() {
+		file := filepath.Join(s.folder, fmt.Sprintf("input-%d", i))
+		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(inputs[i].Shape), " ", ","), "[]")
+		lines = append(lines, strings.Join([]string{"input", v.Name, ort.DType(v.ElemType), shape, file}, "\t"))
+		if err := os.WriteFile(file, elementsOf(inputs[i]), 0o600); err != nil {
+			return nil, tempfile.Temp(err)
+		}
+	}
+	for i, name := range s.names {
+		place := slices.IndexFunc(s.model.Graph.Outputs, func(v onnxio.Value) bool { return v.Name == name })
+		lines = append(lines, fmt.Sprintf("output\t%s\t%d\t%s", name, place, filepath.Join(s.folder, fmt.Sprintf("output-%d", i))))
+	}
+	request := filepath.Join(s.folder, "request")
+	if err := os.WriteFile(request, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return nil, tempfile.Temp(err)
+	}
+	command, err := s.program(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx, append(command, request)); err != nil {
+		return nil, err
+	}
+	for i := range s.names {
+		raw, err := os.ReadFile(filepath.Join(s.folder, fmt.Sprintf("output-%d", i)))
+		if err != nil {
+			return nil, err
+		}
+		t := ort.Tensor{F64: make([]float64, len(raw)/8)}
+		for k := range t.F64 {
+			t.F64[k] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*k:]))
+		}
+		results = append(results, t)
+	}
+	return results, nil
+}
+
+// start runs the program to its end.
+func (s *otherSession) start(ctx context.Context, command []string) error {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	var said bytes.Buffer
+	c.Stderr = &said
+	printed, err := c.Output()
+	exit := (*exec.ExitError)(nil)
+	last := lastLine(said.String())
+	if s.absent != "" && strings.Contains(said.String(), s.absent) {
+		return &Absent{s.Runtime, s.absent}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+		s.version = lastLine(string(printed))
+		return nil
+	case !errors.As(err, &exit):
+		return &Absent{s.Runtime, err.Error()}
+	case exit.ExitCode() == 69:
+		return &Absent{s.Runtime, last}
+	default:
+		return fmt.Errorf("%s: runtime %s: %w: %s", s.model.Path, s.Name, err, last)
+	}
+}
+
+// Close is there for a session.
+func (s *otherSession) Close() error { return nil }
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndex(text, "\n")+1:])
+}
+
+// elementsOf returns the elements of an input in the layout of memory.
+func elementsOf(t ort.Tensor) (raw []byte) {
+	switch {
+	case t.F32 != nil:
+		raw = make([]byte, 4*len(t.F32))
+		weights.F32.PutFloat32s(raw, t.F32)
+	case t.F64 != nil:
+		raw, _ = binary.Append(nil, binary.LittleEndian, t.F64)
+	case t.F16 != nil:
+		raw, _ = binary.Append(nil, binary.LittleEndian, t.F16)
+	case t.I64 != nil:
+		raw, _ = binary.Append(nil, binary.LittleEndian, t.I64)
+	case t.U8 != nil:
+		raw = t.U8
+	default:
+		raw = t.Raw
+	}
+	return raw
+}
