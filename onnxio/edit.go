@@ -63,7 +63,7 @@ func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
 }
 
 // WithFlags returns the model with another output for each one of true and false. It has 1 for true, and a name that ends in suffix.
-func (m *Model) WithFlags(suffix string) (*Model, error) {
+func WithFlags(m *Model, suffix string) (*Model, error) {
 	e := m.Edit()
 	for _, o := range m.Graph.Outputs {
 		if n := m.Graph.Producer(o.Name); n != nil && o.ElemType == Bool {

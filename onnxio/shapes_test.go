@@ -23,7 +23,7 @@ func TestShapes(t *testing.T) {
 	}
 	for name, shapes := range want {
 		m := open(t, "../fixtures/"+name)
-		values, _ := m.Shapes(nil)
+		values, _ := Shapes(m, nil)
 		got := make(map[string]Value)
 		for _, v := range values {
 			got[v.Name] = v
@@ -95,7 +95,7 @@ func TestShapesOfShortAxes(t *testing.T) {
 		m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float)})))
 		free := Value{ElemType: Float, Shape: []int64{-1}}
 		m.Graph.Inputs = []Value{{Name: "x", ElemType: Float, Shape: free.Shape}, {Name: "z", ElemType: Float, Shape: free.Shape}}
-		values, _ := m.Shapes(nil)
+		values, _ := Shapes(m, nil)
 		for _, v := range values {
 			if v.Name == "y" && (len(v.Shape) != 1 || v.Shape[0] != -1) {
 				t.Errorf("%s: %d, want an open size", name, v.Shape)
@@ -115,10 +115,10 @@ func TestPortable(t *testing.T) {
 		}
 		parameters, statistics := vectors(t, two, l)
 		ran := parse(t, render(t, template, l, read(t, parameters), read(t, statistics)))
-		noted := ran.noted()
+		notes := noted(ran)
 		for _, n := range ran.Graph.Nodes {
 			for _, out := range n.Outputs {
-				if v := noted[out]; v.Shape == nil && out != ran.Graph.Outputs[0].Name {
+				if v := notes[out]; v.Shape == nil && out != ran.Graph.Outputs[0].Name {
 					t.Errorf("%s: %s has no shape", name, out)
 				}
 			}

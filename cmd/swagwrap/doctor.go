@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 func doctorCommand(a *app) *command {
@@ -43,8 +44,9 @@ input shows.
 		Table: flags.Table{
 			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text, with paths in full"}, &o.json),
 			flags.OneOf(flags.Row{
-				Name:   "runtime",
-				Usage:  "verify MODEL in the runtime `NAME`: onnxruntime, openvino or tract of Python, node, java; all is each one that is installed",
+				Name: "runtime",
+				Usage: "verify MODEL in the runtime `NAME`: onnxruntime, openvino or tract of Python, node, java; all is each one that is " +
+					"installed",
 				Preset: "swagwrap's own",
 			}, &o.runtime, open.RuntimeNames()...),
 			flags.Library(&o.library), flags.Provider(&provider),
@@ -58,7 +60,12 @@ input shows.
 			case len(args) == 0:
 				return o.doctor(ctx)
 			case o.runtime != "":
-				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime)
+				folder, err := tempfile.Folder()
+				if err != nil {
+					return console.BadOutput(err)
+				}
+				defer tempfile.Remove(folder)
+				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime, folder)
 			}
 			return open.VerifyModel(ctx, o.Opener, how, args[0])
 		},

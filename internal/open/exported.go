@@ -232,8 +232,8 @@ func RuntimeNames() []string {
 	return names
 }
 
-// VerifyModelIn is VerifyModel in runtimes outside this process. The name "all" stands for those that are installed.
-func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name string) error {
+// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are installed.
+func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
 	m, err := onnxio.Open(path)
 	if err != nil {
 		return WrongKind(err, path, kind.Model)
@@ -258,7 +258,7 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 		if name != "all" && name != other.Name {
 			continue
 		}
-		found, err := s.VerifyIn(ctx, other, rt, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
+		found, err := s.VerifyIn(ctx, other, folder, rt, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
 		missing := (*reference.Absent)(nil)
 		switch {
 		case ctx.Err() != nil:
@@ -273,7 +273,7 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 			wrong = append(wrong, err)
 			a.Logf("%s: %v", other.Name, err)
 		default:
-			wrong = append(wrong, a.tellElsewhere(s, other, found)...)
+			wrong = append(wrong, tellElsewhere(a, s, other, found)...)
 		}
 		ran++
 	}
@@ -287,7 +287,7 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 }
 
 // tellElsewhere prints what a model gave in another runtime, and returns what is wrong.
-func (a *Opener) tellElsewhere(s *reference.Stored, other *reference.Runtime, found reference.Elsewhere) (wrong []error) {
+func tellElsewhere(a *Opener, s *reference.Stored, other *reference.Runtime, found reference.Elsewhere) (wrong []error) {
 	line := fmt.Sprintf("%s %s: %s, largest difference %.1g of the largest number (want at most %.1g)", other.Name, found.Version,
 		examplesOf(s), found.Largest, s.Tolerance)
 	if found.Here >= 0 {
@@ -300,8 +300,8 @@ func (a *Opener) tellElsewhere(s *reference.Stored, other *reference.Runtime, fo
 		line += fmt.Sprintf("; of %d members of sets and abstentions %d are others", found.Flags, found.Others)
 	}
 	if found.Others > 0 {
-		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions are others than in ONNX Runtime", other.Name, found.Others,
-			found.Flags))
+		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions are others than in ONNX Runtime", other.Name,
+			found.Others, found.Flags))
 	}
 	switch {
 	case found.Guarded && found.NaN:

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -27,52 +26,56 @@ type Runtime struct {
 	Name    string
 	Install string // what to type where it is not there
 
-	program func(folder string) (command []string, err error)
-	absent  string // what the program prints without its library, besides exit code 69
+	program string   // its file
+	command []string // names of what starts it; the first that is installed does
+	module  bool     // the program gets the name of the runtime first
+	absent  string   // what is printed without its library, besides exit code 69
 }
 
 //go:embed runtimes
 var programs embed.FS
 
-// PythonVariable is the variable of the environment that names the interpreter of Python.
-const PythonVariable = "SWAGWRAP_PYTHON"
-
 // Runtimes are the runtimes that are known.
 var Runtimes = []Runtime{
-	{Name: "onnxruntime", Install: "pip install onnxruntime", program: python("onnxruntime")},
-	{Name: "openvino", Install: "pip install openvino", program: python("openvino")},
-	{Name: "tract", Install: "pip install tract numpy", program: python("tract")},
-	{Name: "node", Install: "npm install onnxruntime-node", program: func(string) ([]string, error) {
-		text, err := programs.ReadFile("runtimes/run.mjs")
-		return []string{"node", "--input-type=module", "-e", string(text), "--"}, err
-	}},
+	{Name: "onnxruntime", Install: "pip install onnxruntime", program: "run.py", command: python, module: true},
+	{Name: "openvino", Install: "pip install openvino", program: "run.py", command: python, module: true},
+	{Name: "tract", Install: "pip install tract numpy", program: "run.py", command: python, module: true},
+	{Name: "node", Install: "npm install onnxruntime-node", program: "run.mjs", command: []string{"node"}},
 	{
 		Name: "java",
 		Install: "mvn dependency:copy -Dartifact=com.microsoft.onnxruntime:onnxruntime:1.29.0 -DoutputDirectory=. && " +
 			"export CLASSPATH=onnxruntime-1.29.0.jar",
-		program: func(folder string) ([]string, error) {
-			text, err := programs.ReadFile("runtimes/Run.java")
-			path := filepath.Join(folder, "Run.java")
-			return []string{"java", path}, errors.Join(err, os.WriteFile(path, text, 0o600))
-		},
-		absent: "package ai.onnxruntime does not exist",
+		program: "Run.java",
+		command: []string{"java"},
+		absent:  "package ai.onnxruntime does not exist",
 	},
 }
 
-func python(module string) func(string) ([]string, error) {
-	return func(string) ([]string, error) {
-		text, err := programs.ReadFile("runtimes/run.py")
-		interpreter := os.Getenv(PythonVariable)
-		for _, name := range []string{"python3", "python"} {
-			if path, err := exec.LookPath(name); err == nil && interpreter == "" {
-				interpreter = path
-			}
-		}
-		if interpreter == "" {
-			interpreter = "python3"
-		}
-		return []string{interpreter, "-c", string(text), module}, err
+var python = []string{"python3", "python"}
+
+// start returns the command of the program, which it writes into a folder.
+func (r *Runtime) start(folder string) ([]string, error) {
+	text, err := programs.ReadFile("runtimes/" + r.program)
+	path := filepath.Join(folder, r.program)
+	if err = errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
+		return nil, err
 	}
+	interpreter := ""
+	if r.module {
+		interpreter = os.Getenv("SWAGWRAP_PYTHON")
+	}
+	for _, name := range r.command {
+		if _, err := exec.LookPath(name); interpreter == "" && name != "" && err == nil {
+			interpreter = name
+		}
+	}
+	if interpreter == "" {
+		return nil, &Absent{r, fmt.Sprintf("no program %q", r.command[len(r.command)-1])}
+	}
+	if r.module {
+		return []string{interpreter, path, r.Name}, nil
+	}
+	return []string{interpreter, path}, nil
 }
 
 // Absent is the error for a runtime that is not installed.
@@ -92,13 +95,10 @@ type Elsewhere struct {
 	Guarded, NaN  bool    // the model has to show NaN in an input; its outputs do
 }
 
-// VerifyIn is [Stored.Verify] in another runtime. rt computes the sets to compare with, and may be nil.
-func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, rt *ort.Runtime, m *onnxio.Model, guarded bool) (found Elsewhere, err error) {
-	folder, err := tempfile.Folder()
-	if err != nil {
-		return found, err
-	}
-	defer tempfile.Remove(folder)
+// VerifyIn is [Stored.Verify] in another runtime, with files in a folder. rt computes the sets to compare with, and may be nil. guarded
+// says that the model shows NaN.
+func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, folder string, rt *ort.Runtime, m *onnxio.Model,
+	guarded bool) (found Elsewhere, err error) {
 	session := &otherSession{Runtime: other, folder: folder, model: m}
 	r, err := s.runner(rt, m)
 	if err != nil {
@@ -135,7 +135,8 @@ func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, rt *ort.Runtime, 
 }
 
 // numbersHere runs the examples in rt. Those of names from floats on are true and false. It returns nil without rt.
-func (s *Stored) numbersHere(ctx context.Context, rt *ort.Runtime, m *onnxio.Model, names []string, floats int, all []int) ([][][]float64, error) {
+func (s *Stored) numbersHere(ctx context.Context, rt *ort.Runtime, m *onnxio.Model, names []string, floats int,
+	all []int) ([][][]float64, error) {
 	if rt == nil {
 		return nil, nil
 	}
@@ -146,7 +147,7 @@ func (s *Stored) numbersHere(ctx context.Context, rt *ort.Runtime, m *onnxio.Mod
 	for _, name := range names[floats:] {
 		r.names = append(r.names, name+flagged)
 	}
-	withFlags, err := m.WithFlags(flagged)
+	withFlags, err := onnxio.WithFlags(m, flagged)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +221,7 @@ func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []
 		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(inputs[i].Shape), " ", ","), "[]")
 		lines = append(lines, strings.Join([]string{"input", v.Name, ort.DType(v.ElemType), shape, file}, "\t"))
 		if err := os.WriteFile(file, elementsOf(inputs[i]), 0o600); err != nil {
-			return nil, tempfile.Temp(err)
+			return nil, err
 		}
 	}
 	for i, name := range s.names {
@@ -229,13 +230,13 @@ func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []
 	}
 	request := filepath.Join(s.folder, "request")
 	if err := os.WriteFile(request, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		return nil, tempfile.Temp(err)
+		return nil, err
 	}
-	command, err := s.program(s.folder)
+	command, err := s.start(s.folder)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx, append(command, request)); err != nil {
+	if err := s.finish(ctx, append(command, request)); err != nil {
 		return nil, err
 	}
 	for i := range s.names {
@@ -252,15 +253,15 @@ func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []
 	return results, nil
 }
 
-// start runs the program to its end.
-func (s *otherSession) start(ctx context.Context, command []string) error {
+// finish runs the program to its end.
+func (s *otherSession) finish(ctx context.Context, command []string) error {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
-	var said bytes.Buffer
-	c.Stderr = &said
+	var messages bytes.Buffer
+	c.Stderr = &messages
 	printed, err := c.Output()
 	exit := (*exec.ExitError)(nil)
-	last := lastLine(said.String())
-	if s.absent != "" && strings.Contains(said.String(), s.absent) {
+	last := lastLine(messages.String())
+	if s.absent != "" && strings.Contains(messages.String(), s.absent) {
 		return &Absent{s.Runtime, s.absent}
 	}
 	switch {
