@@ -31,7 +31,7 @@ type Drawer struct {
 	length  int64 // of a member
 	group   int64 // members at a time; 0 if one is too large to be held
 	pairs   bool  // members 2i and 2i + 1 are drawn at the same time
-	members []int // that are drawn
+	members []int // that are drawn; −1 after their call
 	drawn   [][]float32
 }
 
@@ -63,7 +63,10 @@ func (d *Drawer) Each(ctx context.Context, first, count int, f func(member int, 
 			}
 			at = 0
 		}
-		if err := f(k, weights.Slice(d.drawn[at])); err != nil {
+		err := f(k, weights.Slice(d.drawn[at]))
+		d.members[at] = -1
+		memory.GiveBack(d.drawn[at])
+		if err != nil {
 			return err
 		}
 	}
