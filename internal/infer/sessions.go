@@ -220,7 +220,7 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *G
 		return nil
 	}
 	const few = 2 // a batch norm of one example is an error
-	fixed := g.fixedBatch()
+	fixed := fixedBatch(g)
 	rows := cmp.Or(fixed, few)
 	p, err := e.place(ctx, g, batch, model, data, rows, outputs)
 	if divisible(err, rows, fixed) {
@@ -261,7 +261,7 @@ func (e *Engine) place(ctx context.Context, g *Graph, batch int, model onnxio.Fi
 var slowAfter = time.Minute
 
 // fixedBatch returns the only batch size that the network takes, or 0.
-func (g *Graph) fixedBatch() (fixed int) {
+func fixedBatch(g *Graph) (fixed int) {
 	for _, v := range g.Inputs {
 		fixed = max(fixed, int(v.Shape[0]))
 	}
