@@ -11,17 +11,17 @@ import (
 var numberTypes = map[string]ElemType{"value_float": Float, "value_floats": Float, "value_int": Int64, "value_ints": Int64}
 
 // tensorConstants turns the constants in a graph that are numbers, or lists of numbers, into tensors. Several compilers read no
-// others, and neither does ONNX Runtime's quant_pre_process. lists are the short lists that the graph knows.
-func (e *Edit) tensorConstants(g *Graph, lists map[string][]int64) error {
+// others, and neither does ONNX Runtime's quant_pre_process.
+func (e *Edit) tensorConstants(g *Graph) error {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if e.removed[n] || e.foldList(n, lists) {
+		if e.removed[n] {
 			continue
 		}
 		for k := range n.Attributes {
 			a := &n.Attributes[k]
 			for _, inner := range a.Graphs {
-				if err := e.tensorConstants(inner, nil); err != nil {
+				if err := e.tensorConstants(inner); err != nil {
 					return err
 				}
 			}
@@ -35,24 +35,69 @@ func (e *Edit) tensorConstants(g *Graph, lists map[string][]int64) error {
 	return nil
 }
 
-// foldList turns a Reshape of a known list into [-1] into a constant. PyTorch's exporter, told not to optimise, writes axes so, and the
-// shape inference of ONNX, which IREE needs, does not see through it.
-func (e *Edit) foldList(n *Node, lists map[string][]int64) bool {
-	if n.OpType != "Reshape" || n.Domain != "" || len(n.Inputs) != 2 || len(n.Outputs) != 1 ||
-		!slices.Equal(lists[n.Inputs[1]], []int64{-1}) {
-		return false
+// foldLists turns the nodes of the main graph that compute short lists of int64 from nothing else than constants into constants. Exporters
+// that are told not to optimise write axes and shapes so. The shape inference of ONNX does not see through all of them, and IREE needs it.
+func (e *Edit) foldLists(fills map[*Tensor]string) {
+	lists := e.m.constantLists()
+	e.dropUse(fills)
+	for i := range e.m.Graph.Nodes {
+		n := &e.m.Graph.Nodes[i]
+		if e.removed[n] || n.OpType == "Constant" || len(n.Inputs) == 0 || len(n.Outputs) != 1 || slices.Contains(n.Inputs, "") ||
+			lists[n.Outputs[0]].ints == nil {
+			continue
+		}
+		var raw []byte
+		for _, v := range lists[n.Outputs[0]].ints {
+			raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+		}
+		tensor := wire.AppendBytes(wire.TensorHeader("", Int64, lists[n.Outputs[0]].dims), wire.TensorRaw, raw)
+		e.splice(n.msg.Span(), wire.Node("Constant", n.Name, nil, n.Outputs, wire.Tensor("value", tensor)), n.msg.Parent)
+		e.removed[n] = true
+		e.dropUse(fills, n.Inputs...)
 	}
-	list := lists[n.Inputs[0]]
-	if len(list) == 0 || len(list) > shortList {
-		return false
+}
+
+// joinOutputs lets nodes give the outputs that an Identity or a Dropout at rest passes on. OpenVINO calls the values that such a node
+// joins by the first name in the alphabet.
+func (e *Edit) joinOutputs() {
+	g, uses := e.m.Graph, e.m.uses()
+	outputs := make(map[string]bool)
+	for _, o := range g.Outputs {
+		outputs[o.Name] = true
 	}
-	var raw []byte
-	for _, v := range list {
-		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
+	for _, o := range g.Outputs {
+		n := g.Producer(o.Name)
+		if n == nil || n.Domain != "" || n.OpType != "Identity" && n.OpType != "Dropout" || len(n.Inputs) != 1 || len(n.Outputs) != 1 {
+			continue
+		}
+		x := n.Inputs[0]
+		from := g.Producer(x)
+		if from == nil || outputs[x] || uses[x] != e.m.reads(x) {
+			continue
+		}
+		outputs[x] = true // has its new name
+		e.splice(n.msg.Span(), nil, n.msg.Parent)
+		e.splice(from.outputs[slices.Index(from.Outputs, x)], wire.AppendString(nil, wire.NodeOutput, o.Name), from.msg)
+		for i := range g.Nodes {
+			for k, in := range g.Nodes[i].Inputs {
+				if in == x && &g.Nodes[i] != n {
+					e.splice(g.Nodes[i].inputs[k], wire.AppendString(nil, wire.NodeInput, o.Name), g.Nodes[i].msg)
+				}
+			}
+		}
 	}
-	tensor := wire.AppendBytes(wire.TensorHeader("", Int64, []int64{int64(len(list))}), wire.TensorRaw, raw)
-	e.splice(n.msg.Span(), wire.Node("Constant", n.Name, nil, n.Outputs, wire.Tensor("value", tensor)), n.msg.Parent)
-	return true
+}
+
+// reads counts the uses of a value by nodes of the main graph.
+func (m *Model) reads(value string) (n int) {
+	for i := range m.Graph.Nodes {
+		for _, in := range m.Graph.Nodes[i].Inputs {
+			if in == value {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // tensorConstant turns an attribute of a Constant into a tensor. The elements of known, the tensor that it is, keep their place,

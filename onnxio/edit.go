@@ -210,11 +210,9 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 		e.dropEmptyInputs()
 	}
 	if e.tensors {
-		if err := e.tensorConstants(e.m.Graph, e.m.lists()); err != nil {
-			return nil, err
-		}
-		for _, f := range e.m.Functions {
-			if err := e.tensorConstants(f, nil); err != nil {
+		e.foldLists(fills)
+		for _, f := range append([]*Graph{e.m.Graph}, e.m.Functions...) {
+			if err := e.tensorConstants(f); err != nil {
 				return nil, err
 			}
 		}

@@ -28,6 +28,9 @@ var inMemory = []wire.Number{wire.TensorRaw, wire.TensorFloat, wire.TensorDouble
 // shortList is the largest number of elements whose values ints holds.
 const shortList = 8
 
+// shortText is the largest length of a text in an attribute that is kept.
+const shortText = 16
+
 // listFields are the typed fields that, when packed, hold floats in the layout of memory (onnx.proto, TensorProto).
 var listFields = map[ElemType]int{Float: wire.TensorFloat, Double: wire.TensorDouble, Float16: wire.TensorInt32, BFloat16: wire.TensorInt32}
 

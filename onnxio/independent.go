@@ -15,6 +15,9 @@ type traced struct {
 type tracer struct {
 	opset, batch, prime int64
 	values              map[string]traced
+
+	least int64            // if only sizes are wanted: those that the graph leaves open are above it; otherwise 0
+	names map[int64]string // of sizes, if only these are wanted
 }
 
 // Independent reports whether the graph proves that the scores of an example do not depend on the other examples of its batch.
@@ -23,7 +26,7 @@ type tracer struct {
 // Each operator is followed with the axis that has the examples. A product over another axis, a pooling or a normalisation leaves
 // them separate. What joins examples, or an unknown operator, ends the proof.
 func (m *Model) Independent(output string) bool {
-	t := &tracer{opset: m.Opset, prime: 10007, values: map[string]traced{"": {axis: -1}}}
+	t := &tracer{opset: m.Opset, prime: firstPrime, values: map[string]traced{"": {axis: -1}}}
 	for _, v := range m.FeedInputs() {
 		if len(v.Shape) == 0 {
 			return false
@@ -199,6 +202,8 @@ func arithmetic(op string, x, y []int64) (out []int64) {
 			out = append(out, v-w)
 		case op == "Div" && v >= 0 && w > 0:
 			out = append(out, v/w)
+		case op == "Mod" && v >= 0 && w > 0:
+			out = append(out, v%w)
 		default:
 			return nil
 		}

@@ -1,6 +1,9 @@
 package onnxio
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // A tracedNode is a node with the values of its inputs.
 type tracedNode struct {
@@ -18,11 +21,14 @@ func (s *tracedNode) follow() []traced {
 		"Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub",
 		"Sum", "Swish", "Tanh", "ThresholdedRelu", "Where":
 		out := broadcast(s.in...)
-		if out != nil && len(s.Inputs) == 2 {
+		if out != nil && len(s.Inputs) == 2 && !s.rounds(x.ints, y.ints) {
 			out[0].ints = arithmetic(s.OpType, x.ints, y.ints)
 		}
 		return out
 	case "Cast", "CastLike", "Identity", "Dropout": // other inputs give a type, or matter in training only
+		if s.least > 0 && len(s.Outputs) > 1 && s.opset >= 10 {
+			return append(x.sized(x.dims...), x.sized(x.dims...)...) // and what was dropped, as flags
+		}
 		return s.in[:1]
 	case "Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool":
 		return s.window()
@@ -77,7 +83,7 @@ func (s *tracedNode) follow() []traced {
 	case "Pad":
 		pads, rank := s.ints("pads", 1), len(x.dims)
 		if !s.onlyFirst(0) || len(s.Inputs) > 3 || len(pads) != 2*rank || pads[0] != 0 || pads[rank] != 0 {
-			return nil
+			return s.moreSizes()
 		}
 		dims := slices.Clone(x.dims)
 		for k := range dims {
@@ -88,10 +94,15 @@ func (s *tracedNode) follow() []traced {
 		if sizes := s.in[3].ints; s.onlyFirst(0) && len(sizes) == len(x.dims) && sizes[0] == x.dims[0] {
 			return x.sized(sizes...)
 		}
+		return s.moreSizes()
 	case "Expand":
 		return s.expand(x, y)
 	case "ConstantOfShape": // whose elements are equal
-		return s.expand(traced{axis: -1}, x)
+		element := traced{axis: -1}
+		if v := s.attribute("value"); v != nil && v.Tensor != nil {
+			element.ints = v.Tensor.ints
+		}
+		return s.expand(element, x)
 	case "Shape":
 		rank := int64(len(x.dims))
 		from := clip(s.Int("start", 0), rank)
@@ -106,13 +117,46 @@ func (s *tracedNode) follow() []traced {
 			size = max(0, (to[0]-from[0]+step[0]-1)/step[0])
 		}
 		return []traced{{dims: []int64{size}, axis: -1}}
+	default:
+		return s.moreSizes()
 	}
 	return nil
 }
 
-// onlyFirst reports whether the first input has the examples on an axis, and the others depend on none.
+// moreSizes is follow for operators of which nothing else than sizes is known.
+func (s *tracedNode) moreSizes() []traced {
+	x := s.in[0]
+	if s.least == 0 {
+		return nil
+	}
+	switch s.OpType {
+	case "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Celu", "Cosh", "DequantizeLinear", "IsInf", "LpNormalization",
+		"MeanVarianceNormalization", "QuantizeLinear", "ScatterElements", "ScatterND", "Selu", "Shrink", "Sinh", "Tan", "Trilu":
+		return x.sized(x.dims...)
+	case "GatherElements":
+		return s.in[1].sized(s.in[1].dims...)
+	case "Size":
+		return []traced{{axis: -1}}
+	case "OneHot":
+		x.dims = append(slices.Clone(x.dims), 1)
+	case "DepthToSpace", "Pad", "Resize", "SpaceToDepth", "Tile", "Upsample":
+	default:
+		return nil
+	}
+	return x.sized(s.opens(len(x.dims))...)
+}
+
+// opens returns new sizes.
+func (t *tracer) opens(n int) (sizes []int64) {
+	for range n {
+		sizes = append(sizes, t.open())
+	}
+	return sizes
+}
+
+// onlyFirst reports whether the first input has the examples on an axis, and the others depend on none. It is true of sizes alone.
 func (s *tracedNode) onlyFirst(axis int) bool {
-	return axis >= 0 && s.in[0].axis == axis && !slices.ContainsFunc(s.in[1:], func(v traced) bool { return v.axis >= 0 })
+	return s.least > 0 || axis >= 0 && s.in[0].axis == axis && !slices.ContainsFunc(s.in[1:], func(v traced) bool { return v.axis >= 0 })
 }
 
 // ints returns a list that is an attribute or, in newer files, an input.
@@ -121,6 +165,12 @@ func (s *tracedNode) ints(attribute string, input int) []int64 {
 		return list
 	}
 	return s.in[input].ints
+}
+
+// padded reports whether an attribute chooses the padding. Exporters write that none does.
+func (s *tracedNode) padded() bool {
+	a := s.attribute("auto_pad")
+	return a != nil && a.text != "NOTSET"
 }
 
 // window is the rule of convolutions and poolings.
@@ -145,7 +195,7 @@ func (s *tracedNode) window() []traced {
 		stride, size := max(1, entry("strides", k, 1)), &dims[k+2]
 		covered := entry("dilations", k, 1)*(width-1) + 1 - entry("pads", k, 0) - entry("pads", k+len(dims)-2, 0)
 		switch {
-		case s.attribute("auto_pad") != nil || s.Int("ceil_mode", 0) != 0 || s.attribute("output_shape") != nil:
+		case s.padded() || s.Int("ceil_mode", 0) != 0 || s.attribute("output_shape") != nil:
 			*size = s.open()
 		case s.OpType == "ConvTranspose":
 			*size = (*size-1)*stride + covered + entry("output_padding", k, 0)
@@ -160,6 +210,13 @@ func (s *tracedNode) window() []traced {
 func (s *tracedNode) matMul() []traced {
 	x, y := s.in[0], s.in[1]
 	a, b := len(x.dims), len(y.dims)
+	switch {
+	case s.least == 0 || min(a, b) == 0:
+	case b == 1:
+		return x.sized(x.dims[:a-1]...)
+	case a == 1:
+		return y.sized(append(slices.Clone(y.dims[:b-2]), y.dims[b-1])...)
+	}
 	if a < 2 || b < 2 || x.axis == a-1 || y.axis == b-2 {
 		return nil
 	}
@@ -172,6 +229,9 @@ func (s *tracedNode) reduce() []traced {
 	axes, dims := s.ints("axes", 1), slices.Clone(s.in[0].dims)
 	if s.OpType == "ArgMax" || s.OpType == "ArgMin" {
 		axes = []int64{s.Int("axis", 0)}
+	}
+	if s.least > 0 && len(axes) == 0 {
+		return s.reduceAll()
 	}
 	for _, axis := range axes {
 		k := s.in[0].at(axis)
@@ -188,6 +248,36 @@ func (s *tracedNode) reduce() []traced {
 	default:
 		return out
 	}
+}
+
+// anyOpen reports whether one of the numbers may come from a size that the graph leaves open, if only sizes are wanted. Exporters write
+// the extreme integers for the ends of an axis.
+func (t *tracer) anyOpen(numbers ...int64) bool {
+	const far = 1 << 62
+	return t.least > 0 && slices.ContainsFunc(numbers, func(d int64) bool {
+		return max(d, -d) > t.least && d != math.MaxInt32 && -far < d && d < far
+	})
+}
+
+// rounds reports whether a division may have another remainder for other sizes.
+func (s *tracedNode) rounds(x, y []int64) bool {
+	return (s.OpType == "Div" || s.OpType == "Mod") && (s.anyOpen(x...) || s.anyOpen(y...)) && !slices.Equal(x, y)
+}
+
+// reduceAll is the rule without axes, or with unknown ones.
+func (s *tracedNode) reduceAll() []traced {
+	x, keep, none := s.in[0], s.Int("keepdims", 1) != 0, len(s.Inputs) < 2 || s.Inputs[1] == ""
+	switch {
+	case none && s.Int("noop_with_empty_axes", 0) != 0:
+		return x.sized(x.dims...)
+	case none && keep:
+		return x.sized(slices.Repeat([]int64{1}, len(x.dims))...)
+	case none:
+		return x.sized()
+	case keep:
+		return x.sized(s.opens(len(x.dims))...)
+	}
+	return nil
 }
 
 // without returns the sizes without those of some axes.
@@ -213,7 +303,7 @@ func (s *tracedNode) reshape() []traced {
 				to = append(to, int64(k))
 			}
 		}
-		if axes = append(slices.Clone(axes), to...); axes == nil {
+		if axes = append(slices.Clone(axes), to...); axes == nil || len(to) > 0 && s.anyOpen(x.dims...) {
 			return nil
 		}
 		to = x.without(axes)
@@ -229,7 +319,10 @@ func (s *tracedNode) reshape() []traced {
 			return nil
 		}
 	default:
-		if to = slices.Clone(s.ints("shape", 1)); to == nil {
+		if to = slices.Clone(s.ints("shape", 1)); to == nil && s.least > 0 && len(s.in[1].dims) == 1 && !s.anyOpen(s.in[1].dims...) {
+			to = s.opens(int(s.in[1].dims[0]))
+		}
+		if to == nil {
 			return nil
 		}
 		for i, d := range to {
@@ -240,10 +333,14 @@ func (s *tracedNode) reshape() []traced {
 		if open := slices.Index(to, -1); open >= 0 {
 			to[open] = 1
 			all, others := product(x.dims), product(to)
-			if others == 0 || all%others != 0 {
+			switch {
+			case others != 0 && all%others == 0:
+				to[open] = all / others
+			case s.least > 0:
+				to[open] = s.open()
+			default:
 				return nil
 			}
-			to[open] = all / others
 		}
 	}
 	return x.reshaped(to)
@@ -281,15 +378,15 @@ func (s *tracedNode) expand(x, shape traced) []traced {
 	}
 	out := &all[0]
 	for k, d := range out.dims {
-		if d == s.batch && x.even(len(out.dims)-k) {
+		if s.least == 0 && d == s.batch && x.even(len(out.dims)-k) {
 			if out.axis >= 0 {
 				return nil // either may be the batch
 			}
 			out.axis = k
 		}
 	}
-	if len(x.ints) == 1 && product(out.dims) == 1 {
-		out.ints = x.ints
+	if n := product(out.dims); len(x.ints) == 1 && 0 <= n && n <= shortList {
+		out.ints = slices.Repeat(x.ints, int(n))
 	}
 	return all
 }
@@ -323,7 +420,8 @@ func (s *tracedNode) split() (out []traced) {
 	}
 	for k := range s.Outputs {
 		dims := slices.Clone(x.dims)
-		if dims[at] = (x.dims[at] + parts - 1) / parts; k < len(sizes) {
+		whole := (x.dims[at] + parts - 1) / parts
+		if dims[at] = min(whole, x.dims[at]-int64(k)*whole); k < len(sizes) {
 			dims[at] = sizes[k]
 		}
 		out = append(out, x.sized(dims...)...)
@@ -377,6 +475,9 @@ func (s *tracedNode) slice() []traced {
 		return nil
 	}
 	out := traced{dims: slices.Clone(x.dims), axis: x.axis}
+	if len(x.dims) == 1 && x.ints != nil {
+		out.ints = []int64{}
+	}
 	for i, axis := range axes {
 		k := x.at(axis)
 		known := i < min(len(starts), len(ends), len(steps)) && steps[i] > 0
@@ -384,14 +485,18 @@ func (s *tracedNode) slice() []traced {
 			return nil
 		}
 		if !known {
-			out.dims[k] = s.open()
+			out.dims[k], out.ints = s.open(), nil
 			continue
 		}
 		from, to := clip(starts[i], x.dims[k]), clip(ends[i], x.dims[k])
+		if s.anyOpen(starts[i], ends[i], steps[i]) || s.anyOpen(x.dims[k]) && (from > 0 || to != x.dims[k]) {
+			out.dims[k], out.ints = s.open(), nil // as many as there are
+			continue
+		}
 		if out.dims[k] = max(0, (to-from+steps[i]-1)/steps[i]); k == x.axis && (from > 0 || out.dims[k] != x.dims[k]) {
 			return nil
 		}
-		for ; len(x.dims) == 1 && x.ints != nil && from < to; from += steps[i] {
+		for ; out.ints != nil && from < to; from += steps[i] {
 			out.ints = append(out.ints, x.ints[from])
 		}
 	}
@@ -401,14 +506,25 @@ func (s *tracedNode) slice() []traced {
 // recurrent goes over the first axis; the examples are on the second. Lengths have them on their first axis, and states on the second.
 func (s *tracedNode) recurrent() []traced {
 	x, w, hidden := s.in[0], s.in[1], s.Int("hidden_size", 0)
-	if x.axis != 1 || len(x.dims) != 3 || s.Int("layout", 0) != 0 || len(w.dims) != 3 {
+	if len(x.dims) != 3 || s.Int("layout", 0) != 0 || len(w.dims) != 3 {
 		return nil
 	}
+	steps, states := 2, 1 // the axes of the examples
+	if s.least > 0 {
+		steps, states = -1, -1
+	} else if x.axis != 1 || !s.ownStates() {
+		return nil
+	}
+	state := traced{dims: []int64{w.dims[0], x.dims[1], hidden}, axis: states}
+	return []traced{{dims: []int64{x.dims[0], w.dims[0], x.dims[1], hidden}, axis: steps}, state, state}
+}
+
+// ownStates reports whether lengths and states of a recurrent layer are of one example each, or equal.
+func (s *tracedNode) ownStates() bool {
 	for k, v := range s.in {
 		if axis, ok := map[int]int{0: 1, 4: 0, 5: 1, 6: 1}[k]; v.axis >= 0 && (!ok || v.axis != axis) || ok && !v.even(axis+1) {
-			return nil
+			return false
 		}
 	}
-	state := traced{dims: []int64{w.dims[0], x.dims[1], hidden}, axis: 1}
-	return []traced{{dims: []int64{x.dims[0], w.dims[0], x.dims[1], hidden}, axis: 2}, state, state}
+	return true
 }

@@ -103,6 +103,7 @@ type Attribute struct {
 	Tensor *Tensor
 	Graphs []*Graph
 
+	text   string      // a short one
 	floats []wire.Span // the fields of floats
 	ints   *[]int64    // the first of ints, as many as a shape needs; nil if there are none, as usual
 	msg    *wire.Message

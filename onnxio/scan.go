@@ -346,6 +346,10 @@ func (s *scanner) attribute(f wire.Field, parent *wire.Message, depth int) (a At
 				}
 				return s.Keep(wire.ItemCost / 8)
 			})
+		case wire.AttrString:
+			if b, err := s.Bytes(f); err == nil && len(b) <= shortText {
+				a.text = string(b)
+			}
 		case wire.AttrTensor:
 			a.Tensor, err = s.tensor(f, a.msg)
 		case wire.AttrGraph, wire.AttrGraphs:

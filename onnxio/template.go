@@ -80,6 +80,36 @@ func NewExportTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return t.withoutTraces(m.Path, l)
 }
 
+// NewPortableTemplate is NewExportTemplate of a graph that more compilers read: all constants are tensors, all values have a shape, and no
+// Identity gives an output. unknown names the values whose rank the graph does not show.
+func NewPortableTemplate(m *Model, l *weights.Layout) (t *Template, unknown []string, err error) {
+	if t, err = m.template(l, func(e *Edit) { e.Simplify(); e.tensors = true }); err == nil {
+		t, err = t.withoutTraces(m.Path, l)
+	}
+	for _, change := range []func(e *Edit){(*Edit).joinOutputs, func(e *Edit) { unknown = e.addShapes() }} {
+		if err != nil {
+			return nil, nil, err
+		}
+		t, err = t.edited(m.Path, l, change)
+	}
+	return t, unknown, err
+}
+
+// edited returns the template, of a model with layout l, with a change of its graph.
+func (t *Template) edited(path string, l *weights.Layout, change func(e *Edit)) (*Template, error) {
+	m, err := t.Model(path, l)
+	if err != nil {
+		return nil, err
+	}
+	e := m.Edit()
+	change(e)
+	out, err := e.Template(&weights.Layout{}) // the holes stay
+	if err == nil {
+		out.release = t.release
+	}
+	return out, err
+}
+
 // Simplified returns the model as it is exported: see [NewExportTemplate]. m must stay open.
 func (m *Model) Simplified() (*Model, error) {
 	none := &weights.Layout{}

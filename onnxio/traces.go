@@ -58,13 +58,7 @@ func (t *Template) withoutTraces(path string, l *weights.Layout) (*Template, err
 	if f.traces == nil {
 		return t, nil
 	}
-	e := m.Edit()
-	e.splices = f.traces
-	out, err := e.Template(&weights.Layout{}) // the holes stay
-	if err == nil {
-		out.release = t.release
-	}
-	return out, err
+	return t.edited(path, l, func(e *Edit) { e.splices = f.traces })
 }
 
 // traceFinder finds the fields to remove.

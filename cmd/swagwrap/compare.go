@@ -236,7 +236,11 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if err := o.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}
-	found, err := runStudy(ctx, o.app, o.studyOptions, run, o.studyBar(ctx, "compare", run.shard, cmp.Images()), cmp.Fill, cmp.Run)
+	bar := o.studyBar(ctx, "compare", run.shard, cmp.Images())
+	if !o.report.JSON {
+		cmp.Scored = o.showFirst(bar)
+	}
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, bar, cmp.Fill, cmp.Run)
 	if err != nil || found == nil {
 		return err
 	}
@@ -252,6 +256,20 @@ func (o *compareOptions) compare(ctx context.Context) error {
 		return err
 	}
 	return o.Show(pages, &found.BatchNorm, show.Result(found), saved.out, tuned)
+}
+
+// showFirst shows the rows of single networks below the bar while the others are computed.
+func (o *compareOptions) showFirst(bar *console.Bar) func(*compare.Method) {
+	var methods []*compare.Method
+	return func(m *compare.Method) {
+		if m.Networks > 1 || m.StaleBN {
+			return
+		}
+		methods = append(methods, m)
+		var rows strings.Builder
+		show.First(methods).WriteText(&rows, o.Messages()) // writing to memory cannot fail
+		bar.Below(rows.String())
+	}
 }
 
 // openShift reads --shift.

@@ -103,6 +103,7 @@ type exportOptions struct {
 	runtime    open.RuntimeOptions
 	which      open.Given[string] // members of the joint model
 	pixels     bool               // the joint model preprocesses
+	portable   bool               // the model of one network is for other compilers, too
 	storage    storage
 	check      open.Given[string]
 	val        open.Given[string]
@@ -150,6 +151,12 @@ func (o *exportOptions) rows() flags.Table {
 			Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model",
 			Not:   "single",
 		}, &o.pixels),
+		flags.Bool(flags.Row{
+			Name: "portable",
+			Usage: "write the model of one network so that more compilers read it, as that of an ENSEMBLE always is: constants are tensors, " +
+				"values have shapes",
+			Not: "files of weights",
+		}, &o.portable),
 		flags.Text(flags.Row{
 			Name:  "check",
 			Usage: "run `DATA` through the model and through the members, and say how much they differ",
@@ -298,7 +305,7 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 	if err != nil {
 		return console.BadInput(err)
 	}
-	t, err := n.Export()
+	t, err := o.template(n.Passes.Model, n.Posterior.Layout, out.path)
 	if err == nil {
 		err = t.Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics)
 	}
@@ -317,6 +324,23 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 	return out.commit(func(path string) error {
 		return o.addOutputs(ctx, out, path, nil, open.OutputsOf{Card: n.Posterior.Card, Seed: o.batchNorm.Seed, File: o.reference})
 	}, nil)
+}
+
+// template returns a network as a model for users.
+func (o *exportOptions) template(m *onnxio.Model, l *weights.Layout, path string) (*onnxio.Template, error) {
+	if !o.portable {
+		return onnxio.NewExportTemplate(m, l)
+	}
+	t, unknown, err := onnxio.NewPortableTemplate(m, l)
+	o.noteUnshaped(path, unknown)
+	return t, err
+}
+
+// noteUnshaped names values of the exported model at path without a shape.
+func (o *exportOptions) noteUnshaped(path string, names []string) {
+	if o.portable && len(names) > 0 {
+		o.Logf("%s: %s without a shape, such as %q: its graph does not show their rank", path, report.Plural(len(names), "value"), names[0])
+	}
 }
 
 // addOutputs runs the complete model at a path, and appends what it gives to its metadata.
@@ -439,7 +463,7 @@ func (o *exportOptions) exportCheckpoint(out *modelOutput) error {
 		return console.BadInput(err)
 	}
 	none := &weights.Layout{}
-	t, err := onnxio.NewExportTemplate(models[0], none)
+	t, err := o.template(models[0], none, out.path)
 	if err == nil {
 		err = t.Write(filepath.Base(out.path), out.create, none, weights.Slice{}, weights.Slice{})
 	}
@@ -727,12 +751,12 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 	if err := e.Guarantee.Exportable(); err != nil {
 		return console.BadInput(fmt.Errorf("%s: %w", path, err))
 	}
-	if err := measuredModel(o, j); err != nil {
-		return err
-	}
 	j.Networks, err = o.OpenComponents(ctx, o.networks, e)
 	defer open.CloseNetworks(j.Networks)
 	if err != nil {
+		return err
+	}
+	if err := measuredModel(o, j); err != nil {
 		return err
 	}
 	if o.check.Set || o.val.Set {
@@ -790,6 +814,7 @@ func measuredModel(o *exportOptions, j *ensemble.Fused) error {
 		ids = append(ids, c.Posterior.ID)
 	}
 	made, by := madeOf(j.Ensemble)
+	made = compared(made, j.Networks[0].Posterior, ids)
 	m, err := f.Find(ids, &made, by, false)
 	if err != nil {
 		return console.BadInput(err, hintFigures)
@@ -834,6 +859,7 @@ func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fu
 	if err := j.Write(ctx, m, name, out.create, how.Threads, how.Memory); err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
+	o.noteUnshaped(out.path, m.Unshaped())
 	var d ensemble.Difference
 	var check func() error
 	if data != nil {

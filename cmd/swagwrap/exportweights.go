@@ -28,6 +28,9 @@ func (o *exportOptions) exportWeights(ctx context.Context, format statedict.Form
 	if err := o.Refuse("single", "", "--* is for one ONNX model of an ENSEMBLE: -o NAME.onnx"); err != nil {
 		return err
 	}
+	if err := o.Refuse("files of weights", "", "--* is for ONNX models: -o NAME.onnx"); err != nil {
+		return err
+	}
 	if err := o.Refuse("weights", "the checkpoint's own file has its weights",
 		"--* is for ONNX models: -o NAME.onnx"); err != nil {
 		return err

@@ -356,7 +356,11 @@ func (o *fitOptions) describeFit(card open.CardOptions, out *console.Output) (ne
 		return "", err
 	}
 	size, _ := out.Seek(0, io.SeekEnd)
-	o.Logf("%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
+	name, trial := p.Path+": ", o.Shown != nil
+	if trial { // whose results are in one folder
+		name = ""
+	}
+	o.Logf("%s%s, %s", name, describePosterior(p), report.Bytes(size))
 	o.Logf("takes %s", network.Takes())
 	o.Logf("gives %s", gives)
 	if !p.Single() {
@@ -392,8 +396,10 @@ func (o *fitOptions) describeFit(card open.CardOptions, out *console.Output) (ne
 	}
 	if layers := network.Layers(); layers > 0 {
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
-		o.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
-		if p.Card.Augment == "" && network.TakesPictures() && o.Shown == nil { // try goes on with the data, and compare tells
+		if !trial { // which goes on with the data, and compare tells
+			o.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
+		}
+		if p.Card.Augment == "" && network.TakesPictures() && !trial {
 			o.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training " +
 				"loader yields")
 		}

@@ -26,7 +26,7 @@ func TestFitHealth(t *testing.T) {
 		return strings.Join(strings.Fields(stderr.String()), " ") // lines are wrapped
 	}
 	got := fit(paths)
-	if strings.Contains(got, "warning:") || !strings.Contains(got, "trajectory: usable. The 30 checkpoints tell as much as 2.") {
+	if strings.Contains(got, "warning:") || !strings.Contains(got, "trajectory: usable. 30 checkpoints count as 2.") {
 		t.Errorf("in order: %s", got)
 	}
 	t.Log(got)

@@ -79,7 +79,7 @@ func TestParityFound(t *testing.T) {
 		{"ema.npz", "cause found", "", nil, 65},
 		{"ema.npz", "not compared with the network: --parity off", "not checked: --parity off", []string{"--parity", "off"}, 0},
 		{"elsewhere.npz", "parity not checked: the outputs in", "not checked", nil, 0},
-		{"", "parity not checked: no outputs of the training framework", "not checked", nil, 0},
+		{"", "parity not checked: no reference outputs were found", "not checked", nil, 0},
 	} {
 		dir, path := t.TempDir(), filepath.Join(t.TempDir(), "posterior")
 		for _, name := range []string{"epoch-0.pt", "epoch-1.pt", "epoch-2.pt", tc.file} {

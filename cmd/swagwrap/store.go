@@ -163,11 +163,11 @@ func (o *studyOptions) startStudy(ctx context.Context, in *open.Study, how swag.
 
 // studyBar starts the progress bar of a study, or of a part of it. images is the number of images that all networks of the
 // study see together.
-func (a *app) studyBar(ctx context.Context, name string, shard *infer.Shard, images int64) open.Progress {
+func (a *app) studyBar(ctx context.Context, name string, shard *infer.Shard, images int64) *console.Bar {
 	if shard != nil {
 		images /= int64(shard.Of)
 	}
-	return a.Progress(ctx, name, images)
+	return a.Bar(ctx, name, images)
 }
 
 // runStudy runs a study. For a part it calls fill, which runs a share of the networks for the store, and returns nil.

@@ -9,12 +9,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
 
-// onTerminal runs the program with a terminal as its standard output and returns what comes to the screen.
-func onTerminal(t *testing.T, args ...string) string {
+// onTerminal runs the program with a terminal of 80 columns as its standard output. It returns what comes to the screen, and what comes
+// to standard error.
+func onTerminal(t *testing.T, args ...string) (screen80, messages string) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
@@ -25,6 +27,9 @@ func onTerminal(t *testing.T, args ...string) string {
 	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 60, Col: columns})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +52,37 @@ func onTerminal(t *testing.T, args ...string) string {
 	if err != nil {
 		t.Fatalf("%q: %v: %s", args, err, &printed)
 	}
-	return strings.ReplaceAll(<-shown, "\r\n", "\n")
+	return strings.ReplaceAll(<-shown, "\r\n", "\n"), printed.String()
+}
+
+const columns = 80
+
+// The first screen of try fits a terminal of 40 lines. The accuracy and the advised row are on it.
+func TestFirstScreen(t *testing.T) {
+	t.Parallel()
+	out, few := filepath.Join(t.TempDir(), "out"), fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 1000)
+	stdout, messages := onTerminal(t, "try", "-o", out, "-n", "4", "--methods", "sgd,sgd-temp,sgd-vector,swa,swa-temp,swa-vector,swag,swag-temp",
+		"--augment", "none", "--preprocess", "mean=0.1307 std=0.3081", "--template", filepath.Join(few, "model.onnx"), "--bn-data",
+		filepath.Join(few, "train.npz"), "--val", filepath.Join(few, "val.npz"), filepath.Join(few, "states"), filepath.Join(few, "test.npz"))
+	shown := func(s string) string { return strings.ReplaceAll(s, filepath.Dir(out)+"/", "") }
+	lines := 0
+	for line := range strings.Lines(shown(messages)) {
+		lines += 1 + utf8.RuneCountInString(line)/(columns+2) // with its line feed
+	}
+	for line := range strings.Lines(stdout) {
+		if lines++; utf8.RuneCountInString(shown(line)) > columns+1 {
+			t.Errorf("%q is wider than the screen", line)
+		}
+	}
+	for _, want := range []string{"Deploy ", "Your network is ", " clear gain ", "\nmethod ", " accuracy ", "minus SWA-Temp", "← deploy", "\nT is the temperature",
+		out + "/table.txt"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the screen lacks %q:\n%s", want, stdout)
+		}
+	}
+	if lines > 40 || strings.Contains(stdout, "with other seeds") {
+		t.Errorf("%d lines:\n%s%s", lines, messages, stdout)
+	}
 }
 
 // Names of files, classes and tensors may hold escape characters. No terminal gets one, though
@@ -73,7 +108,7 @@ func TestTerminal(t *testing.T) {
 		{"score", "-q", "-o", "-", c.at("e"), images}, {"inspect", c.at("p")}, {"inspect", "--json", c.at("p")},
 		{"compare", "-q", "--methods", "swag", "-n", "2", "--bn-data", images, c.at("p"), images},
 	} {
-		shown := onTerminal(t, args...)
+		shown, _ := onTerminal(t, args...)
 		plain, err := exec.Command(executable(t, t.TempDir()), args...).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -36,7 +37,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 			return err
 		}
 		defer f.Close()
-		exported, err := n.Export()
+		exported, err := onnxio.NewExportTemplate(n.Passes.Model, n.Posterior.Layout)
 		if err != nil {
 			return err
 		}

@@ -274,11 +274,6 @@ func (n *Network) State(parameters weights.Vector) (weights.Slice, error) {
 	return state, n.spectral.Update(state, parameters)
 }
 
-// Export returns the template of the network as a model for users.
-func (n *Network) Export() (*onnxio.Template, error) {
-	return onnxio.NewExportTemplate(n.Passes.Model, n.Posterior.Layout)
-}
-
 // Template returns the template for reading checkpoints that are not models of their own. It is nil if the posterior
 // was not fitted to such checkpoints.
 func (n *Network) Template() *checkpoints.Template { return n.template }

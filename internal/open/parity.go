@@ -44,7 +44,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 	o := s.options.Parity
 	switch {
 	case path == "" && s.previous == nil:
-		s.Logf("parity not checked: no outputs of the training framework are beside the checkpoints (%s)", setting.Line("help parity"))
+		s.Logf("parity not checked: no reference outputs were found (%s)", setting.Line("help parity"))
 		return nil
 	case path == "":
 		return nil

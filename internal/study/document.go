@@ -23,6 +23,7 @@ type Document struct {
 	// Averages says what validation data found about other averages of the checkpoints, or is "".
 	Averages string
 	Verdict  []string      // in plain words, the result first
+	Brief    []string      // the verdict beside the short table
 	Answers  []report.Fact // short ones, of the page
 	Next     []Step        // what to do next, in this order
 	Code     []string      // lines of Python that come after the verdict
@@ -167,14 +168,14 @@ func WriteText(w io.Writer, s report.Screen, warnings []string, d *Document) err
 			}
 		}
 	}
-	prose(d.Verdict...)
-	b.WriteByte('\n')
-	prose(d.Heading)
-	tables := d.Tables()
+	verdict, tables := d.Verdict, d.Tables()
 	if s.Rest != "" {
-		tables = []*report.Table{d.Short.Table()}
+		verdict, tables = d.Brief, []*report.Table{d.Short.Table()}
 		tables[0].Warn(fmt.Sprintf("All methods and figures: %s", s.Rest))
 	}
+	prose(verdict...)
+	b.WriteByte('\n')
+	prose(d.Heading)
 	for _, t := range tables {
 		b.WriteByte('\n')
 		t.WriteText(&b, s) // writing to memory cannot fail

@@ -29,10 +29,10 @@ func TestDocument(t *testing.T) {
 	if got := strings.ReplaceAll(b.String(), " \n", "\n"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	r.Short = Section{Rows: []Row{{Shown("few", "1")}}}
+	r.Brief, r.Short = []string{"Short."}, Section{Rows: []Row{{Shown("few", "1")}}}
 	b.Reset()
 	WriteText(&b, report.Screen{Rest: "table.txt"}, nil, r)
-	if want := "It works.\n\n12 examples\n\nfew\n  1\nAll methods and figures: table.txt\n\n    x = 1\n"; b.String() != want {
+	if want := "Short.\n\n12 examples\n\nfew\n  1\nAll methods and figures: table.txt\n\n    x = 1\n"; b.String() != want {
 		t.Errorf("%q, want %q", &b, want)
 	}
 	page := r.Page()

@@ -102,6 +102,12 @@ func (m *Model) deviations(s *sink, network int, prefix string, t tensor, parame
 	if sum != name {
 		nodes = append(nodes, encodeNode("Cast", []string{sum}, name, Attribute{Name: "to", Int: int64(t.elem)})...)
 	}
+	for _, value := range []string{wide, scaled, sum} {
+		nodes = append(nodes, onnxio.Value{Name: value, ElemType: onnxio.Float, Shape: t.shape}.Info()...)
+	}
+	if sum != name {
+		nodes = append(nodes, onnxio.Value{Name: name, ElemType: t.elem, Shape: t.shape}.Info()...)
+	}
 	return s.write(nodes)
 }
 

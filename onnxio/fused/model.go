@@ -62,8 +62,11 @@ type Model struct {
 	building       *block
 
 	shared    []sharedTensor
-	known     []map[string]string    // of each network: the names of what its members share
-	calls     []map[[2]string]string // new names of its functions
+	known     []map[string]string       // of each network: the names of what its members share
+	values    []map[string]onnxio.Value // of each network: what its members compute, by the names in the network
+	unshaped  []string                  // see Unshaped
+	infos     []byte                    // what is known of the values of both blocks
+	calls     []map[[2]string]string    // new names of its functions
 	functions []sharedFunction
 	bySum     map[[sha256.Size]byte]string // names of shared constants
 	called    map[[2]string]bool           // domains and names that functions already have
@@ -140,6 +143,7 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 	}
 	for i, n := range networks {
 		m.share(i, n)
+		m.shapes(i)
 	}
 	m.building = &m.before
 	for _, v := range m.inputs {

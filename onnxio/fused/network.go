@@ -27,6 +27,7 @@ type Network struct {
 	half      bool            // see [NewHalf]
 	ir        int64
 	opsets    []onnxio.Opset
+	graph     *onnxio.Model
 	content   wire.Content
 	nodes     []*onnxio.Node // nodes that the output needs
 	tensors   []tensor       // tensors that these nodes read
@@ -35,8 +36,8 @@ type Network struct {
 	// statistics is the number of statistics of a member.
 	statistics int64
 
-	// A tensor with the elements of another one, or of its transpose, maps to the other's name.
-	tied, transposed map[string]string
+	tied       map[string]string // a tensor with the elements of another one, by name
+	transposed map[string]tensor // one with the elements of the other's transpose
 }
 
 // tensor is an initializer of the main graph, or the tensor of a Constant node in it.
@@ -160,7 +161,7 @@ func (n *Network) version(domain string) int64 {
 
 // read takes the parts of m that the output needs. It leaves out other heads, with their weights.
 func (n *Network) read(m *onnxio.Model) error {
-	n.ir, n.opsets, n.content, n.functions = m.IRVersion, m.Opsets, m.Content(), m.Functions
+	n.graph, n.ir, n.opsets, n.content, n.functions = m, m.IRVersion, m.Opsets, m.Content(), m.Functions
 	for _, fn := range n.functions {
 		if hasHole(n.content, fn.Body()) {
 			return &onnxio.Error{
@@ -264,14 +265,14 @@ func (n *Network) tie() {
 			owner[t.entry.Name] = t
 		}
 	}
-	n.tied, n.transposed = make(map[string]string), make(map[string]string)
+	n.tied, n.transposed = make(map[string]string), make(map[string]tensor)
 	n.tensors = slices.DeleteFunc(n.tensors, func(t tensor) bool {
 		o, known := owner[t.entry.Tied]
 		switch {
 		case !t.own || t.entry.Tied == "" || !known:
 			return false
 		case t.entry.Transposed:
-			n.transposed[t.name] = o.name
+			n.transposed[t.name] = o
 		case slices.Equal(o.shape, t.shape):
 			n.tied[t.name] = o.name
 		default: // the other use has another shape, so the tensor is written twice

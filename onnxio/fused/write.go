@@ -153,10 +153,7 @@ func (m *Model) header(graph int64) ([]byte, error) {
 	b := wire.AppendVarint(nil, wire.ModelIR, uint64(m.ir))
 	b = wire.AppendString(b, wire.ModelProducer, m.opts.Producer)
 	b = wire.AppendString(b, wire.ModelProducerVersion, m.opts.Version)
-	for _, o := range m.opsets {
-		body := wire.AppendVarint(wire.AppendString(nil, wire.OpsetDomain, o.Domain), wire.OpsetVersion, uint64(o.Version))
-		b = wire.AppendBytes(b, wire.ModelOpset, body)
-	}
+	b = append(b, encodeOpsets(m.opsets)...)
 	b = onnxio.AppendMetadata(b, m.opts.Metadata)
 	for _, fn := range m.functions {
 		n := m.networks[fn.network]
@@ -175,6 +172,15 @@ func (m *Model) header(graph int64) ([]byte, error) {
 
 // graph writes the fields of the GraphProto.
 func (m *Model) graph(s *sink, members Members) error {
+	if m.infos == nil {
+		for _, block := range []block{m.before, m.behind} {
+			info, err := m.info(block)
+			if err != nil {
+				return err
+			}
+			m.infos = append(m.infos, info...)
+		}
+	}
 	b := wire.AppendString(nil, wire.GraphName, "ensemble")
 	for _, v := range m.inputs {
 		b = wire.AppendBytes(b, wire.GraphInput, wire.Value(v.Name, v.ElemType, v.Shape, v.Dims))
@@ -206,7 +212,7 @@ func (m *Model) graph(s *sink, members Members) error {
 	if k != len(m.members) {
 		return fmt.Errorf("%d members given, want %d", k, len(m.members))
 	}
-	return s.write(m.behind.fields(m.given))
+	return s.write(append(m.behind.fields(m.given), m.infos...))
 }
 
 // sharedTensor writes a tensor that several members read.
@@ -294,9 +300,11 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.transposed)) {
-		turned := encodeNode("Transpose", []string{r.prefix + r.transposed[name]}, r.prefix+name,
+		turned := encodeNode("Transpose", []string{r.prefix + r.transposed[name].name}, r.prefix+name,
 			Attribute{Name: "perm", Ints: []int64{1, 0}})
-		if err := s.write(turned); err != nil {
+		of := r.transposed[name]
+		info := onnxio.Value{Name: r.prefix + name, ElemType: of.elem, Shape: []int64{of.shape[1], of.shape[0]}}.Info()
+		if err := s.write(append(turned, info...)); err != nil {
 			return err
 		}
 	}
@@ -319,5 +327,5 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 			return err
 		}
 	}
-	return nil
+	return s.write(m.memberInfo(k, r))
 }

@@ -82,10 +82,14 @@ func (b *builder) add(ctx context.Context, p *baseline.Predicted) error {
 		}
 		return nil
 	}
-	if err == nil {
-		b.methods = append(b.methods, m)
+	if err != nil {
+		return err
 	}
-	return err
+	b.methods = append(b.methods, m)
+	if b.Scored != nil {
+		b.Scored(m)
+	}
+	return nil
 }
 
 // begin returns the method without numbers.

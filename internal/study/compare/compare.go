@@ -62,6 +62,8 @@ type Comparison struct {
 	unitOf []string // of the test examples; nil until they are needed
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
 	Save func(key string, outcomes []float64, width int) error
+	// Scored, if not nil, is called with each method as soon as it has its scores. Differences come at the end.
+	Scored func(*Method)
 }
 
 func (c *Comparison) targets() baseline.Targets {

@@ -55,6 +55,13 @@ func TestComparison(t *testing.T) {
 		saved[key] = probs
 		return nil
 	}
+	var first strings.Builder // what is shown when the first five methods have their scores
+	var scored []*compare.Method
+	c.Scored = func(m *compare.Method) {
+		if scored = append(scored, m); len(scored) == 5 {
+			show.First(scored).WriteText(&first, report.Screen{})
+		}
+	}
 	if images := c.Images(); images < 100 {
 		t.Errorf("%d images announced", images)
 	}
@@ -62,8 +69,18 @@ func TestComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !slices.Equal(scored, r.Methods) {
+		t.Errorf("%d methods were scored, want %d", len(scored), len(r.Methods))
+	}
+	rows := strings.Split(first.String(), "\n")
+	if len(rows) != 7 || strings.Join(strings.Fields(rows[0]), " ") != "so far accuracy NLL" {
+		t.Errorf("the first rows: %q", rows)
+	}
 	var keys []string
-	for _, m := range r.Methods {
+	for i, m := range r.Methods {
+		if i < 5 && !(strings.HasPrefix(rows[1+i], m.Name+" ") && strings.HasSuffix(rows[1+i], " "+report.Fixed(m.Value("nll"), 4))) {
+			t.Errorf("row %d is %q, want that of %s", i, rows[1+i], m.Name)
+		}
 		keys = append(keys, m.Key)
 		if m.Scaled != nil && m.Scaled[0] != nil && m.Scaled[0].Value("accuracy") != m.Value("accuracy") {
 			t.Errorf("%s: accuracy %v, at its own temperature %v", m.Name, m.Value("accuracy"), m.Scaled[0].Value("accuracy"))
@@ -142,6 +159,10 @@ func checkShown(t *testing.T, r *compare.Result) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
+	}
+	accuracy := func(line string) bool { return strings.HasPrefix(line, "Accuracy against ") }
+	if i := slices.IndexFunc(shown.Brief, func(line string) bool { return !slices.Contains(shown.Verdict, line) || accuracy(line) }); i >= 0 || len(shown.Brief) == 0 {
+		t.Errorf("in brief %q, of %q", shown.Brief, shown.Verdict)
 	}
 	page := shown.Page()
 	// Few errors leave differences in errors alone.

@@ -15,7 +15,7 @@ func (c *Comparison) ofRun(k int) *Comparison {
 	one := *c
 	one.Runs, one.External = c.Runs[k:k+1], nil
 	one.EachRun, one.oneOfRuns = false, true
-	one.Shift, one.Report, one.Save = nil, nil, nil
+	one.Shift, one.Report, one.Save, one.Scored = nil, nil, nil, nil
 	one.Scalings, one.AllMetrics, one.MaxMembers = false, false, 0
 	return &one
 }

@@ -17,7 +17,7 @@ const (
 	NodeInput, NodeOutput, NodeName, NodeOpType, NodeAttribute, NodeDoc, NodeDomain, NodeMetadata = 1, 2, 3, 4, 5, 6, 7, 9
 
 	AttrName, AttrFloat, AttrInt, AttrTensor, AttrGraph, AttrFloats, AttrInts, AttrGraphs, AttrType = 1, 2, 3, 5, 6, 7, 8, 11, 20
-	AttrTensors, AttrDoc, AttrReference                                                             = 10, 13, 21
+	AttrString, AttrTensors, AttrDoc, AttrReference                                                 = 4, 10, 13, 21
 	attrIsFloat, attrIsInt, AttrIsTensor, attrIsInts                                                = 1, 2, 4, 7 // values of AttrType
 
 	TensorDims, TensorType, TensorSegment, TensorFloat, TensorInt32, TensorString, TensorInt64   = 1, 2, 3, 4, 5, 6, 7
@@ -115,7 +115,7 @@ func Value[E ~int32](name string, elem E, shape []int64, dims []string) []byte {
 		list = AppendBytes(list, ShapeDim, dim)
 	}
 	tensor := AppendVarint(nil, TensorTypeElem, uint64(elem))
-	if len(shape) > 0 {
+	if shape != nil {
 		tensor = AppendBytes(tensor, TensorTypeShape, list)
 	}
 	return AppendBytes(AppendString(nil, ValueName, name), ValueType, AppendBytes(nil, TypeTensor, tensor))

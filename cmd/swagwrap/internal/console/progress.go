@@ -3,9 +3,11 @@ package console
 import (
 	"cmp"
 	"context"
+	"io"
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -19,12 +21,18 @@ import (
 // Bar is a progress bar on standard error, with an estimate of the remaining time. It shows nothing with -q, or if
 // standard error is not a terminal.
 type Bar struct {
-	bars *mpb.Progress
-	bar  *mpb.Bar
+	bars  *mpb.Progress
+	bar   *mpb.Bar
+	below atomic.Pointer[string] // lines that end with line feeds
 }
 
 // Progress starts a bar for work of the given size.
 func (a *Env) Progress(ctx context.Context, what string, total int64) open.Progress {
+	return a.Bar(ctx, what, total)
+}
+
+// Bar is Progress, for work that has something to show before it ends.
+func (a *Env) Bar(ctx context.Context, what string, total int64) *Bar {
 	return a.bar(ctx, what, total, func(done, total int64, _ time.Duration) []string { return nil })
 }
 
@@ -39,9 +47,10 @@ func (a *Env) ProgressBytes(ctx context.Context, what string, total int64) open.
 	})
 }
 
-func (a *Env) bar(ctx context.Context, what string, total int64, more func(done, total int64, since time.Duration) []string) open.Progress {
+func (a *Env) bar(ctx context.Context, what string, total int64, more func(done, total int64, since time.Duration) []string) *Bar {
+	b := &Bar{}
 	if a.Quiet {
-		return &Bar{}
+		return b
 	}
 	begin, of := time.Now(), new(estimate)
 	state := func(s decor.Statistics) string {
@@ -60,16 +69,36 @@ func (a *Env) bar(ctx context.Context, what string, total int64, more func(done,
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(what+" "), decor.Percentage()),
 		mpb.AppendDecorators(decor.Any(state)),
+		mpb.BarExtender(mpb.BarFillerFunc(func(w io.Writer, _ decor.Statistics) error { return b.extend(w, of) }), false),
 	)
-	if err != nil { // a signal came first
-		return &Bar{}
+	if err == nil { // else a signal came first
+		b.bars, b.bar = bars, bar
 	}
-	return &Bar{bars, bar}
+	return b
 }
+
+// extend writes the lines below the bar, if the work takes long enough for reading them.
+func (p *Bar) extend(w io.Writer, of *estimate) error {
+	lines := p.below.Load()
+	if lines == nil || !of.long {
+		return nil
+	}
+	_, err := io.WriteString(w, *lines)
+	return err
+}
+
+// Below shows lines below the bar until its end, as soon as the work is known to take some seconds more.
+func (p *Bar) Below(lines string) { p.below.Store(&lines) }
 
 // An estimate tells how long work will still take. Work has phases of other speeds, such as one that waits for a fit. Then an
 // estimate from the speed so far jumps, and none is given.
-type estimate struct{ seen []doneAt }
+type estimate struct {
+	seen []doneAt
+	long bool // the work once was to take as long as reading does
+}
+
+// reading is the time that it takes to read a few lines.
+const reading = 5 * time.Second
 
 type doneAt struct {
 	since time.Duration
@@ -77,7 +106,8 @@ type doneAt struct {
 }
 
 // left returns the remaining time at the speed of the last two thirds of the time, rounded to about two digits. share is the finished
-// share of the work. ok is false as long as the mean speed differs by more than a quarter from that of a third of the time ago.
+// share of the work. ok is false as long as the mean speed differs by more than a quarter from that of a third of the time ago, or by more
+// than a factor of two from the speed of the last two thirds.
 func (e *estimate) left(since time.Duration, share float64) (left time.Duration, ok bool) {
 	e.seen = append(e.seen, doneAt{since, share})
 	at := func(t time.Duration) doneAt {
@@ -92,12 +122,16 @@ func (e *estimate) left(since time.Duration, share float64) (left time.Duration,
 		return 0, false
 	}
 	left = time.Duration(float64(since-first.since) * (1 - share) / (share - first.share))
+	if mean := float64(since) * (1 - share) / share; float64(left) > 2*mean || float64(left) < mean/2 {
+		return 0, false
+	}
 	unit := time.Second
 	for _, u := range []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute} {
 		if left >= 10*u {
 			unit = u
 		}
 	}
+	e.long = e.long || left > reading
 	return left.Round(unit), true
 }
 

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -30,6 +31,51 @@ func TestEstimate(t *testing.T) {
 		if left, ok := told[i]; !ok || (left-want).Abs() > want*3/20+time.Second {
 			t.Errorf("%d: %v left, %v, want about %v", i, left, ok, want)
 		}
+	}
+}
+
+// A first percent that was done at once, and then slow work: the few steps of the slow work tell nothing yet.
+func TestEstimateOfSlowStart(t *testing.T) {
+	var e estimate
+	for i := 1; i <= 120; i++ {
+		share := 0.012 + float64(i)*1e-5
+		if left, ok := e.left(time.Duration(i)*time.Second/10, share); ok {
+			t.Errorf("%d: %v left", i, left)
+		}
+	}
+}
+
+// Lines below the bar appear when the work is known to take long, and then stay.
+func TestBelow(t *testing.T) {
+	var e estimate
+	var b Bar
+	shown := func() string {
+		var s strings.Builder
+		if err := b.extend(&s, &e); err != nil {
+			t.Fatal(err)
+		}
+		return s.String()
+	}
+	b.Below("a row\n")
+	for i := 1; i <= 300; i++ { // tenths of a second
+		left, ok := e.left(time.Duration(i)*time.Second/10, float64(i)/300)
+		if want := i >= 20; ok != want || (shown() != "") != want {
+			t.Fatalf("%d: %v left, %v: %q", i, left, ok, shown())
+		}
+	}
+	if b.Below("a row\nanother\n"); shown() != "a row\nanother\n" {
+		t.Errorf("%q", shown())
+	}
+	if e = (estimate{}); shown() != "" {
+		t.Errorf("%q below a bar that has just begun", shown())
+	}
+	for i := 1; i <= 60; i++ {
+		if e.left(time.Duration(i)*time.Second/10, float64(i)/60); shown() != "" {
+			t.Fatalf("%d: %q, of six seconds", i, shown())
+		}
+	}
+	if err := new(Bar).extend(io.Discard, &estimate{long: true}); err != nil {
+		t.Error(err)
 	}
 }
 

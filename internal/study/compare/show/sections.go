@@ -75,19 +75,25 @@ func (r rows) short() study.Section {
 			taken[m] = true
 		}
 	}
-	s := study.Section{Columns: []study.Column{{Key: "method"}, {Key: "networks", Optional: 1}}}
+	symbol := r.First().Symbol
+	s := study.Section{Columns: []study.Column{{Key: "method"}, {Key: symbol}, {Key: "networks", Optional: 1}}}
 	s.Columns = append(s.Columns, r.scoreColumns(func(i int) study.Column { return study.Column{Optional: max(0, 2*i-1)} })...)
 	s.Columns = append(s.Columns, study.Column{Key: " "})
 	scaled := false
 	for i, m := range r.Methods {
-		if taken[m] {
-			marks := study.Marked("")
-			if m == v.Choice {
-				marks = study.Marked(deployed)
-			}
-			s.Rows = append(s.Rows, append(study.Row{study.Shown("networks", report.Thousands(m.Networks)), marks}, r.methods[i]...))
-			scaled = scaled || m.Scaling != nil && m.Scaling.Values() != nil
+		if !taken[m] {
+			continue
 		}
+		marks := study.Marked("")
+		if m == v.Choice {
+			marks = study.Marked(deployed)
+		}
+		row := study.Row{study.Shown("networks", report.Thousands(m.Networks)), marks}
+		if name, number, ok := strings.Cut(m.Name, " ("+symbol+" = "); ok && strings.Count(number, ", ") < 2 {
+			row = append(row, study.Name("method", "method", name), study.Shown(symbol, strings.TrimSuffix(number, ")")).Blank())
+		}
+		s.Rows = append(s.Rows, append(row, r.methods[i]...))
+		scaled = scaled || m.Scaling != nil && m.Scaling.Values() != nil
 	}
 	if v.Choice != nil {
 		for _, w := range r.warningsOf(v.Choice) {
@@ -95,10 +101,24 @@ func (r rows) short() study.Section {
 		}
 	}
 	if scaled {
-		s.Warn(fmt.Sprintf("%s is the temperature that the scores are divided by. Above 1, the network is too sure without it.",
-			r.First().Symbol))
+		s.Warn(fmt.Sprintf("%s is the temperature: scores are divided by it. Above 1: too sure without it.", symbol))
 	}
 	return s
+}
+
+// First returns the first rows of the table while other methods still run.
+func First(methods []*compare.Method) *report.Table {
+	s := study.Section{}
+	for _, m := range methods[:min(len(methods), mostShort)] {
+		row := study.Row{study.Name("method", "so far", m.Name)}
+		for i, score := range m.Main() {
+			if i == 0 || score.Key == m.Losses[0].Key {
+				row = append(row, study.Scores("", []task.Score{score})...)
+			}
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	return s.Table()
 }
 
 const (

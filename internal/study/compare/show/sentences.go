@@ -40,6 +40,16 @@ func (r sentences) all() []string {
 	return append(lines, r.sameStd()...)
 }
 
+// brief returns the verdict without what decides nothing: accuracies, and other draws of a method that is not chosen.
+func (r sentences) brief() []string {
+	base := r.verdict.Base
+	details := r.accuracyLine(base)
+	if r.verdict.Candidate != r.verdict.Choice {
+		details = append(details, r.drawLines(base)...)
+	}
+	return slices.DeleteFunc(r.all(), func(line string) bool { return slices.Contains(details, line) })
+}
+
 func (r sentences) ranking() []string {
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
@@ -255,12 +265,12 @@ func (r sentences) gainLine() []string {
 	if c.Choice == c.From || math.IsNaN(c.Gain.Low) || !r.Enough(c.Choice, c.From) || stated {
 		return nil
 	}
-	what := "It is not clearly better than"
+	what := "is not clearly better than"
 	if c.Gain.High < 0 {
-		what = "It is better than"
+		what = "is better than"
 	}
-	return []string{fmt.Sprintf("%s %s: %s, with the choice among %d counted.", what, called(c.From), study.IntervalText(c.Gain),
-		c.Candidates)}
+	return []string{fmt.Sprintf("%s %s %s: %s, with the choice among %d counted.", capital(called(c.Choice)), what, called(c.From),
+		study.IntervalText(c.Gain), c.Candidates)}
 }
 
 // capital capitalises the first letter.

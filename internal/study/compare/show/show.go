@@ -25,6 +25,7 @@ func Result(r *compare.Result) *study.Document {
 		Averages:  r.Averages,
 		Notes:     r.Notes,
 		Verdict:   sentences{w}.all(),
+		Brief:     sentences{w}.brief(),
 		Next:      r.Next(),
 		Code:      w.code(),
 		Answers:   sentences{w}.answers(),

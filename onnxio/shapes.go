@@ -1,0 +1,244 @@
+package onnxio
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+)
+
+// Shapes returns types and shapes of the values that nodes of the main graph compute, in their order, and the names of those whose type
+// or rank the graph does not show. known has the inputs and tensors that are other than the graph says, by name.
+//
+// A size is known if it is the same for two choices of the sizes that the graph leaves open: see tracer.
+func (m *Model) Shapes(known map[string]Value) (values []Value, unknown []string) {
+	noted := m.noted()
+	types := m.types(known, noted)
+	one, two := m.sizes(firstPrime, known, noted), m.sizes(secondPrime, known, noted)
+	for i := range m.Graph.Nodes {
+		for _, name := range m.Graph.Nodes[i].Outputs {
+			a, ok := one.values[name]
+			b, same := two.values[name]
+			switch {
+			case name == "":
+			case !ok || !same || len(a.dims) != len(b.dims) || types[name] == 0:
+				unknown = append(unknown, name)
+			default:
+				v := Value{Name: name, ElemType: types[name], Shape: []int64{}}
+				for k, size := range a.dims {
+					d, s := "", int64(-1)
+					if size == b.dims[k] {
+						s = max(size, -1)
+					} else if one.names[size] == two.names[b.dims[k]] {
+						d = one.names[size]
+					}
+					v.Shape, v.Dims = append(v.Shape, s), append(v.Dims, d)
+				}
+				values = append(values, v)
+			}
+		}
+	}
+	return values, unknown
+}
+
+// firstPrime and secondPrime are below the choices of the sizes that a graph leaves open.
+const firstPrime, secondPrime = 10007, 15013
+
+// constantLists returns the short lists of int64, and single ones, that nodes of the main graph compute from constants and from sizes
+// that are always the same.
+func (m *Model) constantLists() map[string]traced {
+	types := m.types(nil, nil)
+	one, two := m.sizes(firstPrime, nil, nil), m.sizes(secondPrime, nil, nil)
+	lists := make(map[string]traced)
+	for name, v := range one.values {
+		if 0 < len(v.ints) && len(v.ints) <= shortList && len(v.dims) < 2 && types[name] == Int64 && slices.Equal(v.ints, two.values[name].ints) {
+			lists[name] = v
+		}
+	}
+	return lists
+}
+
+// noted returns types and ranks of values of the main graph that the exporter noted. jax2onnx notes wrong sizes.
+func (m *Model) noted() map[string]Value {
+	noted, s := make(map[string]Value), &scanner{Scanner: wire.NewScanner(m.data)}
+	for _, at := range m.Graph.inferred {
+		_ = s.Fields(at, func(f wire.Field) error {
+			v, err := s.value(f, m.Graph.msg)
+			if err == nil && v.Shape != nil && v.ElemType != 0 {
+				noted[v.Name] = v.ranked()
+			}
+			return err
+		})
+	}
+	for _, n := range m.Graph.Nodes {
+		for k, name := range n.Outputs {
+			if v, ok := n.ofBranches(k); ok && noted[name].Shape == nil {
+				v.Name = name
+				noted[name] = v.ranked()
+			}
+		}
+	}
+	return noted
+}
+
+// ofBranches returns what the branches of an If say of its output k, if they agree about its rank.
+func (n *Node) ofBranches(k int) (v Value, agree bool) {
+	for _, a := range n.Attributes {
+		for _, g := range a.Graphs {
+			if n.OpType != "If" || k >= len(g.Outputs) || g.Outputs[k].Shape == nil || agree && (len(v.Shape) != len(g.Outputs[k].Shape) ||
+				v.ElemType != g.Outputs[k].ElemType) {
+				return v, false
+			}
+			v, agree = g.Outputs[k], true
+		}
+	}
+	return v, agree && v.ElemType != 0
+}
+
+// ranked returns the value without its sizes.
+func (v Value) ranked() Value {
+	v.Dims, v.Shape = nil, slices.Repeat([]int64{-1}, len(v.Shape))
+	return v
+}
+
+// sizes follows sizes alone through the main graph. Those that it leaves open are primes from the given one on.
+func (m *Model) sizes(prime int64, known, noted map[string]Value) *tracer {
+	t := &tracer{opset: m.Opset, prime: prime, least: prime, values: map[string]traced{"": {axis: -1}}, names: map[int64]string{}}
+	byName := map[string]int64{}
+	give := func(v Value) {
+		to := traced{axis: -1}
+		for k, d := range v.Shape {
+			if d < 0 && k < len(v.Dims) && v.Dims[k] != "" {
+				d = cmp.Or(byName[v.Dims[k]], t.open())
+				byName[v.Dims[k]], t.names[d] = d, v.Dims[k]
+			} else if d < 0 {
+				d = t.open()
+			}
+			to.dims = append(to.dims, d)
+		}
+		t.values[v.Name] = to
+	}
+	for _, v := range m.Graph.Inputs {
+		if k, ok := known[v.Name]; ok {
+			v = k
+		}
+		if v.Shape != nil {
+			give(v)
+		}
+	}
+	for _, x := range m.Graph.Initializers {
+		t.values[x.local] = traced{dims: x.Shape, axis: -1, ints: x.ints}
+	}
+	for i := range m.Graph.Nodes {
+		n := &m.Graph.Nodes[i]
+		switch {
+		case n.Domain != "":
+		case n.OpType == "Constant":
+			t.constant(n)
+		case len(n.Inputs) > 0:
+			t.node(Place{Node: n, Tensors: make([]*Tensor, len(n.Inputs))})
+		}
+		for _, name := range n.Outputs {
+			if _, ok := t.values[name]; !ok && noted[name].Shape != nil {
+				give(noted[name])
+			}
+		}
+	}
+	return t
+}
+
+// types returns the types of values of the main graph, as far as operators show them.
+func (m *Model) types(known, noted map[string]Value) map[string]ElemType {
+	types := make(map[string]ElemType)
+	give := func(name string, t ElemType) { types[name] = cmp.Or(known[name].ElemType, t, noted[name].ElemType) }
+	for _, v := range m.Graph.Inputs {
+		give(v.Name, v.ElemType)
+	}
+	for _, t := range m.Graph.Initializers {
+		give(t.local, t.ElemType)
+	}
+	for i := range m.Graph.Nodes {
+		for k, name := range m.Graph.Nodes[i].Outputs {
+			give(name, m.Graph.Nodes[i].gives(k, types))
+		}
+	}
+	return types
+}
+
+// gives returns the type of output k. It is that of the first input unless a case here says otherwise: other such operators have no
+// sizes in a tracer.
+func (n *Node) gives(k int, types map[string]ElemType) ElemType {
+	in := 0
+	switch n.OpType {
+	case "Constant", "ConstantOfShape":
+		for _, a := range n.Attributes {
+			if a.Tensor != nil {
+				return a.Tensor.ElemType
+			} else if t := numberTypes[a.Name]; t != 0 {
+				return t
+			}
+		}
+		if n.OpType == "ConstantOfShape" {
+			return Float
+		}
+		return 0
+	case "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor":
+		return Bool
+	case "ArgMax", "ArgMin", "Shape", "Size":
+		return Int64
+	case "Dropout":
+		if k == 1 {
+			return Bool
+		}
+	case "TopK":
+		if k == 1 {
+			return Int64
+		}
+	case "Cast":
+		return ElemType(n.Int("to", 0))
+	case "CastLike", "DequantizeLinear", "Where":
+		in = 1
+	case "OneHot", "QuantizeLinear":
+		in = 2
+	case "If", "Loop", "Scan":
+		return 0
+	}
+	if n.Domain != "" || in >= len(n.Inputs) {
+		return 0
+	}
+	return types[n.Inputs[in]]
+}
+
+// addShapes writes what is known of values into the graph, in place of what the exporter noted about them, which may be wrong. It
+// returns the names of those that stay without.
+func (e *Edit) addShapes() (unknown []string) {
+	g := e.m.Graph
+	values, unknown := e.m.Shapes(nil)
+	stays := make(map[string]bool)
+	for _, name := range unknown {
+		stays[name] = true
+	}
+	for _, t := range g.Initializers {
+		stays[t.local] = true
+	}
+	s := &scanner{Scanner: wire.NewScanner(e.m.data)}
+	for _, at := range g.inferred {
+		_ = s.Fields(at, func(f wire.Field) error {
+			if v, err := s.value(f, g.msg); err != nil || !stays[v.Name] {
+				e.splice(at, nil, g.msg)
+			}
+			return nil
+		})
+	}
+	for _, v := range values {
+		if !slices.ContainsFunc(g.Outputs, func(o Value) bool { return o.Name == v.Name }) {
+			e.append(g.msg, v.Info())
+		}
+	}
+	return unknown
+}
+
+// Info encodes type and shape of a value that a node computes, as a field of a graph.
+func (v Value) Info() []byte {
+	return wire.AppendBytes(nil, wire.GraphValueInfo, wire.Value(v.Name, v.ElemType, v.Shape, v.Dims))
+}
