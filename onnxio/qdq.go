@@ -69,7 +69,7 @@ func (t *Template) QDQ(l *weights.Layout) (*Template, *QDQ, error) {
 	p := &qdqPlanner{m: m}
 	p.plan()
 	if len(p.layers) == 0 {
-		return nil, nil, &Error{What: "no Conv, Gemm or MatMul with float32 weights, which int8 is for"}
+		return nil, nil, &Error{What: "no Conv, Gemm or MatMul with float32 weights, which int8 is for, behind the first layer"}
 	}
 	e, out := m.Edit(), p.write()
 	for _, at := range m.Graph.inferred {
@@ -111,8 +111,9 @@ func (p *qdqPlanner) plan() {
 			p.readers[in] = append(p.readers[in], n)
 		}
 	}
+	columns := p.columns()
 	for i := range g.Nodes {
-		if layer := p.layer(&g.Nodes[i]); layer != nil {
+		if layer := p.layer(&g.Nodes[i]); layer != nil && !columns[layer.In] {
 			p.layers = append(p.layers, layer)
 		}
 	}
@@ -131,6 +132,22 @@ func (p *qdqPlanner) plan() {
 			p.all[out] = true
 		}
 	}
+}
+
+// columns finds the values with columns of a table or of a series, which have units and tails of their own. One step for all of them would
+// be too large for some, so their layer stays in float32, as first layers often do.
+func (p *qdqPlanner) columns() map[string]bool {
+	is := map[string]bool{}
+	for _, v := range p.m.FeedInputs() {
+		is[v.Name] = len(v.Shape) < 4
+	}
+	for _, n := range p.m.Graph.Nodes {
+		if slices.Contains([]string{"Add", "BatchNormalization", "Cast", "Concat", "Div", "Identity", "Mul", "Sub"}, n.OpType) &&
+			slices.ContainsFunc(n.Inputs, func(in string) bool { return is[in] }) {
+			is[n.Outputs[0]] = true
+		}
+	}
+	return is
 }
 
 func (p *qdqPlanner) value(name string) {

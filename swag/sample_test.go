@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -167,6 +169,75 @@ func TestAntithetic(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOrthogonal: z2 of the pairs in a block of K are at right angles, those of other blocks are independent, and each is N(0, I):
+// mean, covariance and fourth moments over many seeds.
+func TestOrthogonal(t *testing.T) {
+	const columns, seeds = 4, 20000
+	p := fit(t, iterates(flat(t, 300), 6, noisy(0, 1)), swag.FitOptions{Rank: columns})
+	for _, pair := range []int{0, 2, 3, 4, 6} {
+		var mean [columns]float64
+		var square, fourth [columns][columns]float64
+		across := 0.0 // with the same place of another block
+		for seed := range seeds {
+			s, err := swag.NewSampler(p, swag.SampleOptions{Seed: uint64(seed), Scale: 0.5, Antithetic: true, Orthogonal: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			z := swag.Orthogonal(s, 2*pair)
+			for other := pair / columns * columns; other < pair; other++ {
+				if dot := floats.Dot(z, swag.Orthogonal(s, 2*other)); math.Abs(dot) > 1e-12*floats.Norm(z, 2) {
+					t.Fatalf("pairs %d and %d: product %v", other, pair, dot)
+				}
+			}
+			across += floats.Dot(z, swag.Orthogonal(s, 2*(pair+columns))) / seeds
+			for a := range columns {
+				mean[a] += z[a] / seeds
+				for b := range columns {
+					square[a][b] += z[a] * z[b] / seeds
+					fourth[a][b] += z[a] * z[a] * z[b] * z[b] / seeds
+				}
+			}
+		}
+		near := func(name string, got, want, variance float64) {
+			if math.Abs(got-want) > 5*math.Sqrt(variance/seeds) {
+				t.Errorf("pair %d, %s: %.4f, want %v", pair, name, got, want)
+			}
+		}
+		near("product across blocks", across, 0, columns)
+		for a := range columns {
+			near("mean", mean[a], 0, 1)
+			for b := range columns {
+				if a == b {
+					near("variance", square[a][a], 1, 2)
+					near("fourth moment", fourth[a][a], 3, 96)
+					continue
+				}
+				near("covariance", square[a][b], 0, 1)
+				near("product of squares", fourth[a][b], 1, 8)
+			}
+		}
+	}
+
+	// Pairs are mirrored, the first of a block is as it is without right angles, and nothing depends on the order of the draws.
+	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Antithetic: true}
+	plain := draw(t, p, opts, 0, 1, 2, 3, 8)
+	opts.Orthogonal = true
+	got, again := draw(t, p, opts, 0, 1, 2, 3, 8), draw(t, p, opts, 8, 3, 2)
+	for i, same := range []bool{true, true, false, false, true} {
+		if slices.Equal(got[i], plain[i]) != same {
+			t.Errorf("member %d of 0, 1, 2, 3, 8: other right angles than expected", i)
+		}
+	}
+	for i, j := range map[int]int{4: 0, 3: 1, 2: 2} {
+		if !slices.EqualFunc(got[i], again[j], sameBits) {
+			t.Errorf("draw %d depends on the order", i)
+		}
+	}
+	if _, err := swag.NewSampler(p, swag.SampleOptions{Scale: 0.5, Orthogonal: true}); err == nil {
+		t.Error("orthogonal draws without pairs")
 	}
 }
 

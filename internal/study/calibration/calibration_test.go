@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -109,6 +111,43 @@ func TestRegression(t *testing.T) {
 			near(t, name+": test calibrated", []float64{k.value(t, "test, calibrated", "nll"), k.value(t, "test, calibrated", "nll_mixture")},
 				[]float64{g.Test["nll_"+string(k.study.Method)], g.Test["mixture_"+string(k.study.Method)]}, exact)
 		}
+	}
+}
+
+// What the calibrated predictions look like is what score shows of the calibrated ensemble: all deviations have the factor.
+func TestValidationOfNumbers(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("target,mean,std,aleatoric_std,epistemic_std\n")
+	for i := range 200 {
+		a, e := 0.5+float64(i)/400, 0.1+float64(i*37%200)/400
+		fmt.Fprintf(&b, "%v,0,%v,%v,%v\n", 5*math.Sin(float64(i)), math.Hypot(a, e), a, e)
+	}
+	path := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Read(path, "regression", predictions.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := fitted(t, Study{Method: task.ByVariance, Folds: 3, Seed: 1, Fit: p})
+	plain := *k
+	plain.Fitted = nil
+	factor := math.Sqrt(k.Fitted.Factors[0])
+	if math.Abs(factor-1) < 0.1 {
+		t.Fatalf("factor %v", factor)
+	}
+	edges := func(k *Result, name string) []float64 {
+		numbers := k.Validation(0).Numbers
+		return numbers[slices.IndexFunc(numbers, func(n moments.Numbers) bool { return n.Name == name })].Edges
+	}
+	for _, name := range []string{"std", "epistemic_std"} {
+		want := slices.Clone(edges(&plain, name))
+		for n := range want {
+			want[n] *= factor
+		}
+		near(t, name, edges(k, name), want, exact)
 	}
 }
 

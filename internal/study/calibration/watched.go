@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// ofMembers are the numbers of rows that need the members. They come from the file of the predictions.
+// ofMembers are the numbers of rows that need the members: only some files of predictions have them.
 var ofMembers = []string{"mutual_information", "epistemic_std"}
 
 // watched are the numbers of the rows that the study fitted on, as score would show them.
@@ -63,7 +63,7 @@ func (k *Result) watch(threshold float64) *watched {
 		var class int
 		of, class = w.Numbers(of, row)
 		for n, v := range of {
-			if own := rows[w.Names[n]]; own != nil {
+			if own := rows[w.Names[n]]; own != nil && w.Names[n] != "epistemic_std" { // which a calibration changes
 				v = own[at]
 			}
 			out.numbers[n] = append(out.numbers[n], v)
