@@ -28,8 +28,8 @@ type AddUp struct {
 	Count int  // C, the scores of a position
 	First bool // axis 1 of the scores has them, else the last axis
 	Rank  int  // of the scores
-	// Head turns the second half of the scores of [AddMoments] into variances: variance, log-variance or softplus. Without
-	// it, Variances are those of all targets.
+	// Head turns the second half of the scores of [AddMoments] into variances. It is a name of package calibrate/regression.
+	// Without it, Variances are those of all targets.
 	Head      string
 	Variances []float64
 }
@@ -188,7 +188,11 @@ func (d *adder) head(head, x string) string {
 	switch head {
 	case "log-variance":
 		return d.op("Exp", "variance", []string{x})
-	case "softplus":
+	case "log-std":
+		return d.op("Exp", "variance", []string{d.op("Add", "log_twice", []string{x, x})})
+	case "std": // a negative one gives NaN
+		return d.op("Mul", "variance", []string{x, d.op("Abs", "size", []string{x})})
+	case "softplus", "softplus-std":
 		d.op("Abs", "size", []string{x})
 		d.op("Exp", "e", []string{d.op("Neg", "minus", []string{"size"})})
 		d.op("Add", "u", []string{"e", "one"})
@@ -197,7 +201,11 @@ func (d *adder) head(head, x string) string {
 		d.op("Div", "exact", []string{"product", "gained"})
 		d.op("Where", "log1p", []string{d.op("Equal", "tiny", []string{"gained", "zero"}), "e", "exact"})
 		d.op("Mul", "above", []string{d.op("Add", "twice", []string{x, "size"}), d.numbers("a_half", 0.5)})
-		return d.op("Add", "variance", []string{"above", "log1p"})
+		plus := d.op("Add", "softplus", []string{"above", "log1p"})
+		if head == "softplus-std" {
+			return d.op("Mul", "variance", []string{plus, plus})
+		}
+		return plus
 	}
 	return x
 }

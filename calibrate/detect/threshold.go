@@ -128,15 +128,12 @@ func ParseCriterion(s string) (Criterion, error) {
 		return c, nil
 	case ByPrecision, ByRecall, BySpecificity, ByRisk:
 		var err error
-		if c.Want, err = word.Share(number, 0, 1); err != nil || c.Want == 0 {
-			example := "0.9"
-			if name == ByRisk {
-				example = "1%"
-			}
-			return Criterion{}, fmt.Errorf("%q: want %s with a number above 0 and at most 1, such as %s=%s", s, name, name, example)
+		most, example := "at most 1", "0.9"
+		if name == ByRisk {
+			most, example = "below 1", "1%"
 		}
-		if name == ByRisk && c.Want == 1 {
-			return Criterion{}, fmt.Errorf("%q: want a number below 1", s)
+		if c.Want, err = word.Share(number, 0, 1); err != nil || c.Want == 0 || name == ByRisk && c.Want == 1 {
+			return Criterion{}, fmt.Errorf("%q: want %s with a number above 0 and %s, such as %s=%s", s, name, most, name, example)
 		}
 		return c, nil
 	}

@@ -182,7 +182,7 @@ func TestPanics(t *testing.T) {
 		"inverse":            func() { r.Inverse(math.NaN()) },
 		"rows":               func() { _, _ = regression.FitVarianceScaling([]float64{1}, nil, nil) },
 		"members":            func() { _, _ = regression.FitMixtureNoise([]float64{1, 2}, []float64{1, 2, 3}, 2, nil) },
-		"head":               func() { _, _ = regression.VarianceHead("std").Variance(1) },
+		"head":               func() { _, _ = regression.VarianceHead("sigma").Variance(1) },
 		"no ENCE of nothing": func() { regression.ENCE(nil, 0) },
 	} {
 		panics(t, what, f)

@@ -81,6 +81,9 @@ func TestVarianceHeadRefuses(t *testing.T) {
 		{regression.ByLogVariance, 800, "log-variance 800: variance +Inf, want a positive finite number"},
 		{regression.BySoftplus, math.NaN(), "softplus NaN: variance NaN, want a positive finite number"},
 		{regression.BySoftplus, -700, ""},
+		{regression.ByStd, 1e-12, ""},
+		{regression.ByStd, -0.5, "std -0.5: variance -0.25, want a positive finite number"},
+		{regression.ByLogStd, 400, "log-std 400: variance +Inf, want a positive finite number"},
 	} {
 		_, err := tt.head.Variance(tt.x)
 		refused(t, err, tt.want)
@@ -88,5 +91,5 @@ func TestVarianceHeadRefuses(t *testing.T) {
 	for _, h := range regression.VarianceHeads() {
 		refused(t, h.Check(), "")
 	}
-	refused(t, regression.VarianceHead("std").Check(), `variance head "std": want one of variance, log-variance or softplus`)
+	refused(t, regression.VarianceHead("sigma").Check(), `variance head "sigma": want one of variance, log-variance, softplus, std, log-std or softplus-std`)
 }

@@ -206,6 +206,7 @@ func (o *calibrateOptions) calibrate(_ context.Context) error {
 			o.Logf("%s", job.few)
 		}
 	}
+	job.found.Chosen = o.Shown != nil // by try
 	o.Logf("%s", job.found.Describe())
 	if err := job.write(func() error { return o.showTables(job.found.Show().Tables()...) }); err != nil {
 		return err
@@ -513,6 +514,9 @@ func (job *calibrationJob) carry() error {
 	r, err := job.found.Expected(job.carrier.Threshold)
 	job.carrier.Expected = r
 	if why := calibration.WhyNotExpected(err); why != "" {
+		if job.carrier.Members() == 1 {
+			why = "one network has no members that could disagree"
+		}
 		job.few = fmt.Sprintf("%s: no accuracy or error to expect on data without labels is stored: %s", job.of, why)
 		err = nil
 	}

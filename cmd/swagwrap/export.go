@@ -727,12 +727,12 @@ func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, be
 	if err := e.Guarantee.Exportable(); err != nil {
 		return console.BadInput(fmt.Errorf("%s: %w", path, err))
 	}
-	if err := measuredModel(o, j); err != nil {
-		return err
-	}
 	j.Networks, err = o.OpenComponents(ctx, o.networks, e)
 	defer open.CloseNetworks(j.Networks)
 	if err != nil {
+		return err
+	}
+	if err := measuredModel(o, j); err != nil {
 		return err
 	}
 	if o.check.Set || o.val.Set {
@@ -790,6 +790,7 @@ func measuredModel(o *exportOptions, j *ensemble.Fused) error {
 		ids = append(ids, c.Posterior.ID)
 	}
 	made, by := madeOf(j.Ensemble)
+	made = compared(made, j.Networks[0].Posterior, ids)
 	m, err := f.Find(ids, &made, by, false)
 	if err != nil {
 		return console.BadInput(err, hintFigures)

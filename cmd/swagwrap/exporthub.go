@@ -133,6 +133,14 @@ func madeOf(e *ensemble.Ensemble) (made ensemble.Settings, by *hub.Calibration) 
 	return made, by
 }
 
+// compared has the settings in the words of compare: the mean of one checkpoint is the last checkpoint. The IDs are those of posteriors.
+func compared(made ensemble.Settings, first *swag.Posterior, ids []string) ensemble.Settings {
+	if len(ids) == 1 && first.Single() && made.Method() == ensemble.SWA {
+		made.Covariance = ensemble.Last
+	}
+	return made
+}
+
 // ofEnsemble notes what an ensemble stores.
 func (h *hubFolder) ofEnsemble(e *ensemble.Ensemble) {
 	h.made, h.by = madeOf(e)
@@ -277,6 +285,7 @@ func (h *hubFolder) written() (names string, err error) {
 // describe writes config.json and preprocessor_config.json, and notes what README.md says of the network.
 func (h *hubFolder) describe(n *infer.Network, average bool) error {
 	card := n.Posterior.Card
+	h.made = compared(h.made, n.Posterior, h.ids)
 	h.card.Task, h.card.Takes = card.Task, n.Takes()
 	h.card.Inputs, h.card.Positions = inputsOf(n), n.Large()
 	classes := 0

@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -240,12 +241,18 @@ func (t *trial) tell(left int) {
 
 const notesFile, tableFile = "notes.txt", "table.txt"
 
-// testIsLast refuses checkpoints in the place of the test data.
+// testIsLast refuses checkpoints and other files of networks in the place of the test data.
 func testIsLast(args []string) error {
-	if len(args) < 2 || !open.HasCheckpoints(args[len(args)-1]) {
+	if len(args) < 2 {
 		return nil
 	}
 	test := args[len(args)-1]
+	if of := kind.Detect(test); of == kind.Model || of == kind.Posterior || of == kind.Ensemble {
+		return console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data", "%s: %s, want test data", test, of)
+	}
+	if !open.HasCheckpoints(test) {
+		return nil
+	}
 	if others := args[:len(args)-1]; !slices.ContainsFunc(others, open.HasCheckpoints) {
 		return console.Usagef(console.Shell(slices.Concat([]string{"swagwrap", "try", test}, others)...),
 			"%s has no checkpoints, but %s has: the test data come last", args[0], test)

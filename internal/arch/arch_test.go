@@ -158,7 +158,7 @@ var rules = map[string]rule{
 	"fixtures/large":                {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":     {own: none, third: none, pure: true},
 
-	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(opened), "internal/study/calibration", "internal/study/settling", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags")},
+	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(opened), "internal/hub", "internal/study/calibration", "internal/study/settling", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags")},
 }
 
 // Libraries never log, print or exit. Flags belong to the program.

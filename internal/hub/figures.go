@@ -66,29 +66,43 @@ type Metric struct {
 // Interval is a 95 % interval.
 type Interval struct{ Low, High float64 }
 
+// Stored are figures as the metadata of a model has them, in JSON.
+type Stored struct {
+	Method   string         `json:"method"`
+	Data     string         `json:"data"`
+	Examples int            `json:"examples"`
+	Figures  []StoredFigure `json:"figures"`
+}
+
+// StoredFigure is a figure with the bounds of its 95 % interval, which may be nil.
+type StoredFigure struct {
+	Name  string   `json:"name"`
+	Value float64  `json:"value"`
+	Low   *float64 `json:"low,omitempty"`
+	High  *float64 `json:"high,omitempty"`
+}
+
 // Metadata returns the figures as JSON, for the metadata of a model.
 func (m *Measured) Metadata() (string, error) {
-	type figure struct {
-		Name  string   `json:"name"`
-		Value float64  `json:"value"`
-		Low   *float64 `json:"low,omitempty"`
-		High  *float64 `json:"high,omitempty"`
-	}
-	var figures []figure
+	s := Stored{Method: m.Method, Data: m.Data, Examples: m.Examples}
 	for _, x := range m.Metrics {
-		f := figure{Name: x.Type, Value: x.Value}
+		f := StoredFigure{Name: x.Type, Value: x.Value}
 		if x.Interval != nil {
 			f.Low, f.High = &x.Interval.Low, &x.Interval.High
 		}
-		figures = append(figures, f)
+		s.Figures = append(s.Figures, f)
 	}
-	js, err := json.Marshal(struct {
-		Method   string   `json:"method"`
-		Data     string   `json:"data"`
-		Examples int      `json:"examples"`
-		Figures  []figure `json:"figures"`
-	}{m.Method, m.Data, m.Examples, figures})
+	js, err := json.Marshal(s)
 	return string(js), err
+}
+
+// String returns the figures in a line.
+func (s *Stored) String() string {
+	var list []string
+	for _, f := range s.Figures {
+		list = append(list, fmt.Sprintf("%s %.4g", f.Name, f.Value))
+	}
+	return fmt.Sprintf("%s on %d examples of %s (%s)", strings.Join(list, ", "), s.Examples, s.Data, s.Method)
 }
 
 // shown are the figures that a card shows, in this order, with the names that the Hub uses for them.

@@ -32,6 +32,9 @@ func TestAddUp(t *testing.T) {
 		"variances":     {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.ByVariance)}, []int64{4, 4}},
 		"log-variances": {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.ByLogVariance)}, []int64{4, 4}},
 		"softplus":      {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.BySoftplus)}, []int64{4, 4}},
+		"stds":          {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.ByStd)}, []int64{4, 4}},
+		"log-stds":      {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.ByLogStd)}, []int64{4, 4}},
+		"softplus-stds": {"regression", task.OutputSpec{Count: 4, Regression: spec(regression.BySoftplusStd)}, []int64{4, 4}},
 		"pixels":        {"classes", task.OutputSpec{Count: 5, Axis: 1, Positions: 12, Sides: [3]int{3, 4}}, []int64{4, 5, 3, 4}},
 		"masks":         {"labels", task.OutputSpec{Count: 2, Axis: 1, Positions: 12, Sides: [3]int{3, 4}}, []int64{4, 2, 3, 4}},
 		"one mask":      {"binary", task.OutputSpec{Count: 1, Axis: 1, Positions: 12, Sides: [3]int{3, 4}}, []int64{4, 1, 3, 4}},
@@ -59,7 +62,7 @@ func TestAddUp(t *testing.T) {
 		scores := make([]float32, n)
 		for i := range scores {
 			scores[i] = float32(20 * (rng.Float64() - 0.5))
-			if a.Head == regression.ByVariance {
+			if a.Head.Plain() {
 				scores[i] = 1 + scores[i]*scores[i]
 			}
 		}

@@ -118,15 +118,14 @@ func (n *Network) checkHead() error {
 		return &onnxio.Error{Path: n.Posterior.Path, Tensor: n.Output(), What: fmt.Sprintf(format, args...), Hint: hint}
 	}
 	switch {
-	case head != regression.ByVariance && variances.Positive():
-		return bad("fit again with "+setting.Targets.With("head=variance")+"\nif the half holds standard deviations, square it in the "+
-			"export first",
+	case !head.Plain() && variances.Positive():
+		return bad("fit again with "+setting.Targets.With("head=variance")+", or with head=std if the half holds standard deviations",
 			"the graph keeps the second half of the scores at 0 or above (%s), so it holds variances or standard deviations, and %s "+
 				"would convert them a second time", variances.Op, setting.Targets.With("head="+string(head)))
-	case head == regression.ByVariance && variances.High <= 0:
+	case head.Plain() && variances.High <= 0:
 		return bad("fit again with "+setting.Targets.With("head=log-variance")+", if the half holds logarithms of variances",
 			"the graph keeps the second half of the scores at 0 or below (%s), and variances are above 0", variances.Op)
-	case head == regression.ByVariance && means.Positive() && variances.Affine && variances.Low < 0:
+	case head.Plain() && means.Positive() && variances.Affine && variances.Low < 0:
 		return bad("export the means first, and then the variances",
 			"the graph keeps the first half of the scores at 0 or above (%s), and the second half may be negative: the variances stand "+
 				"before the means", means.Op)

@@ -113,8 +113,8 @@ func (k CardOptions) checkHead(before swag.Card, scores int) (err error) {
 	if before.Targets != nil || k.Targets.Head.Set || scores%2 == 1 {
 		return nil
 	}
-	return Usagef(setting.Targets.With("head=none: all scores are means. Or ")+"head=variance, head=log-variance or head=softplus: what "+
-		"the second half of the scores gives",
+	return Usagef(setting.Targets.With("head=none: all scores are means. Or ")+"head=variance, log-variance, softplus, std, log-std or "+
+		"softplus-std: what the second half of the scores gives",
 		"%s: the graph does not tell which of the scores are variances", setting.Task.With("regression"))
 }
 

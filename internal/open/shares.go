@@ -2,7 +2,6 @@ package open
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -34,7 +33,7 @@ func CorrectShares(path string, e *ensemble.Ensemble, threshold bool) error {
 	}
 	now, training, err := readShares(path, e.Card.ClassNames)
 	if err != nil {
-		return BadInput(fmt.Errorf("%s: %w", path, err),
+		return BadInput(err,
 			"a table with the columns class and share, a row for each class, or a .json such as {\"cat\": 0.3, \"dog\": 0.7}")
 	}
 	if l := e.Labelled; l != nil && training == nil {
@@ -88,7 +87,7 @@ func readShares(path string, classes []string) (now, training []float64, err err
 	}
 	for _, name := range []string{"class", "share"} {
 		if !slices.Contains(t.Names, name) {
-			return nil, nil, fmt.Errorf("no column %q among %q", name, t.Names)
+			return nil, nil, fmt.Errorf("%s: no column %q among %q", path, name, t.Names)
 		}
 	}
 	numbers := []string{"share"}
@@ -103,7 +102,7 @@ func readShares(path string, classes []string) (now, training []float64, err err
 	if now, err = byClass(columns["class"].Texts, classes, by("share")); err == nil && len(numbers) > 1 {
 		training, err = byClass(columns["class"].Texts, classes, by("training"))
 	}
-	return now, training, err
+	return now, training, file.Error(path, err)
 }
 
 // readSharesJSON reads an object with a share of each class, or FILE.meta.json of predictions whose shares were estimated or given.
@@ -115,13 +114,13 @@ func readSharesJSON(path string, classes []string) (now, training []float64, err
 	var s summary.Sidecar
 	if json.Unmarshal(js, &s) == nil && s.Shares != nil && s.Ensemble.ID != "" {
 		if s.Shares.Correction == nil {
-			return nil, nil, errors.New("its predictions are not corrected for class shares, so it says none")
+			return nil, nil, fmt.Errorf("%s: its predictions are not corrected for class shares, so it says none", path)
 		}
 		return s.Shares.Correction.Now, s.Shares.Correction.Training, nil
 	}
 	var of map[string]float64
 	if err := json.Unmarshal(js, &of); err != nil {
-		return nil, nil, err
+		return nil, nil, file.Error(path, err)
 	}
 	var list []string
 	var values []float64
@@ -129,7 +128,7 @@ func readSharesJSON(path string, classes []string) (now, training []float64, err
 		list, values = append(list, name), append(values, v)
 	}
 	now, err = byClass(list, classes, func(i int) float64 { return values[i] })
-	return now, nil, err
+	return now, nil, file.Error(path, err)
 }
 
 // byClass returns the values in the order of the classes. list names them, or has their numbers.

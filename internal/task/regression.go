@@ -123,7 +123,7 @@ func (e *TargetsError) Hints() []string {
 		setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none"))}
 	if e.Want == 2 {
 		hints = append(hints, "are they a mean and a variance? Fit again with "+
-			setting.Targets.With("head=variance")+", log-variance or softplus")
+			setting.Targets.With("head=variance")+", or with the head that it is: log-variance, softplus, std, log-std, softplus-std")
 	}
 	return hints
 }

@@ -80,7 +80,8 @@ func TestRegressionOf(t *testing.T) {
 		t.Error("a class is taken for two numbers")
 	}
 	dst := make([]float64, 3)
-	for head, variance := range map[regression.VarianceHead]float64{regression.ByVariance: 2, regression.ByLogVariance: math.Exp(2), regression.BySoftplus: math.Log1p(math.Exp(2))} {
+	for head, variance := range map[regression.VarianceHead]float64{regression.ByVariance: 2, regression.ByLogVariance: math.Exp(2), regression.BySoftplus: math.Log1p(math.Exp(2)),
+		regression.ByStd: 4, regression.ByLogStd: math.Exp(4), regression.BySoftplusStd: math.Pow(math.Log1p(math.Exp(2)), 2)} {
 		one := must(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: head}})
 		entropy, err := one.Outcome(dst, []float32{-3, 2})
 		if err != nil || !slices.Equal(dst[:2], []float64{-3, 9}) || !alike(dst[2], variance) || !alike(entropy, math.Log(2*math.Pi*math.E*variance)/2) {

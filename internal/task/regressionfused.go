@@ -16,6 +16,13 @@ func (t regressionTask) Say(g Graph, scores string) MemberOutcome {
 		variance = g.Op("Exp", variance)
 	case regression.BySoftplus:
 		variance = g.Op("Softplus", variance)
+	case regression.ByStd: // a negative one gives NaN
+		variance = g.Op("Mul", variance, g.Op("Abs", variance))
+	case regression.ByLogStd:
+		variance = g.Op("Exp", g.Op("Add", variance, variance))
+	case regression.BySoftplusStd:
+		std := g.Op("Softplus", variance)
+		variance = g.Op("Mul", std, std)
 	}
 	return MemberOutcome{Outcome: t.half(g, scores, 0), Variance: variance}
 }

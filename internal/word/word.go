@@ -17,7 +17,41 @@ type Unknown struct {
 func (u *Unknown) Error() string { return fmt.Sprintf("%q: want %s", u.Word, Either(u.Want)) }
 
 // Meant is the allowed word that was probably meant, or "".
-func (u *Unknown) Meant() string { return Nearest(u.Word, u.Want) }
+func (u *Unknown) Meant() string {
+	plain := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(u.Word))
+	if meant := elsewhere[plain]; slices.Contains(u.Want, meant) {
+		return meant
+	}
+	return Nearest(u.Word, u.Want)
+}
+
+// elsewhere has the words of other programs, without hyphens, with ours for the same thing.
+var elsewhere = map[string]string{
+	"classification":           "classes",
+	"classify":                 "classes",
+	"multiclass":               "classes",
+	"multiclassclassification": "classes",
+	"imageclassification":      "classes",
+	"segmentation":             "classes",
+	"semanticsegmentation":     "classes",
+	"softmax":                  "classes",
+	"crossentropy":             "classes",
+	"binaryclassification":     "binary",
+	"sigmoid":                  "binary",
+	"multilabel":               "labels",
+	"multilabelclassification": "labels",
+	"regressor":                "regression",
+	"mse":                      "regression",
+	"languagemodel":            "next-token",
+	"languagemodeling":         "next-token",
+	"causallm":                 "next-token",
+	"lm":                       "next-token",
+	"textgeneration":           "next-token",
+	"detection":                "none",
+	"objectdetection":          "none",
+	"embedding":                "none",
+	"embeddings":               "none",
+}
 
 // Check returns an [*Unknown] error if word is not one of want.
 func Check(word string, want ...string) error {

@@ -56,3 +56,14 @@ func TestCheck(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// The words of other programs mean ours, if the flag has ours.
+func TestMeant(t *testing.T) {
+	tasks := []string{"binary", "classes", "labels", "regression"}
+	for given, want := range map[string]string{"classification": "classes", "Multi-Label": "labels", "image_classification": "classes",
+		"regresion": "regression", "causal-lm": "", "detection": ""} {
+		if got := (&Unknown{given, tasks}).Meant(); got != want {
+			t.Errorf("%s: %q, want %q", given, got, want)
+		}
+	}
+}

@@ -85,7 +85,7 @@ func (n *numbers) faults() []Fault {
 			Hint:  "fit again with " + setting.Task.With("classes") + "; shares that add up to 1 pass where the targets do so too"},
 		{Name: "standard deviations for variances", Severity: Warning, When: byVariance && n.second.Op == "Sqrt",
 			Cause: "the second half of the scores comes out of a square root, and is taken for variances. Does it hold standard " +
-				"deviations? Then export it squared"},
+				"deviations? Then fit again with " + byHead(regression.ByStd)},
 		{Name: "logarithms for variances", Severity: Warning, When: byVariance && n.second.Affine && n.second.Low < 0,
 			Cause: "the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. " +
 				"Does it hold logarithms of variances? Then fit again with " + byHead(regression.ByLogVariance) +
@@ -393,13 +393,7 @@ func variance(h regression.VarianceHead) func(float64) float64 {
 func (n *numbers) readings() (all []spreading) {
 	all = []spreading{
 		{regression.ByVariance, "", variance(regression.ByVariance)},
-		{regression.ByVariance, "standard deviations: export the second half squared, and fit again with " + byHead(regression.ByVariance),
-			func(x float64) float64 {
-				if x < 0 {
-					return math.NaN()
-				}
-				return x * x
-			}},
+		{regression.ByStd, "", variance(regression.ByStd)},
 		{regression.ByVariance, "precisions (1/variance): export their reciprocals, and fit again with " + byHead(regression.ByVariance),
 			func(x float64) float64 {
 				return 1 / x
@@ -411,13 +405,6 @@ func (n *numbers) readings() (all []spreading) {
 	return append(all,
 		spreading{regression.ByLogVariance, "", variance(regression.ByLogVariance)},
 		spreading{regression.BySoftplus, "", variance(regression.BySoftplus)},
-		spreading{regression.ByLogVariance, "logarithms of standard deviations: export the second half times 2, and fit again with " +
-			byHead(regression.ByLogVariance), func(x float64) float64 {
-			return math.Exp(2 * x)
-		}},
-		spreading{regression.BySoftplus, "standard deviations before a softplus: export the second half as softplus(x)², and fit again " +
-			"with " +
-			byHead(regression.ByVariance), func(x float64) float64 {
-			return math.Pow(variance(regression.BySoftplus)(x), 2)
-		}})
+		spreading{regression.ByLogStd, "", variance(regression.ByLogStd)},
+		spreading{regression.BySoftplusStd, "", variance(regression.BySoftplusStd)})
 }

@@ -56,6 +56,13 @@ func TestOrdinaryNumbers(t *testing.T) {
 					return math.Log(v)
 				case regression.BySoftplus:
 					return v + math.Log(-math.Expm1(-v))
+				case regression.ByStd:
+					return math.Sqrt(v)
+				case regression.ByLogStd:
+					return math.Log(v) / 2
+				case regression.BySoftplusStd:
+					s := math.Sqrt(v)
+					return s + math.Log(-math.Expm1(-s))
 				}
 				return v
 			})
@@ -81,11 +88,11 @@ func TestWrongNumbers(t *testing.T) {
 		score   func(i int) []float64
 		want    string
 	}{
-		"standard deviations": {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i]} }, "standard deviations: export the second half squared"},
+		"standard deviations": {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i]} }, "The targets fit Targets head=std"},
 		"log-variances":       {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 2 * math.Log(w.std[i])} }, "The targets fit Targets head=log-variance"},
 		"log-variances below 0": {w, task.RegressionSpec{Head: "variance", Units: []regression.Units{{Std: 100}}}, func(i int) []float64 { return []float64{w.mean[i] / 100, 2 * math.Log(w.std[i]/100)} },
 			"of 200 variances are negative"},
-		"log of standard deviations": {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], math.Log(w.std[i])} }, "logarithms of standard deviations"},
+		"log of standard deviations": {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], math.Log(w.std[i])} }, "The targets fit Targets head=log-std"},
 		"exp again":                  {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i] * w.std[i]} }, "Targets head=log-variance"},
 		"precisions":                 {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 1 / w.std[i] / w.std[i]} }, "precisions (1/variance)"},
 		"variances in other units":   {w, task.RegressionSpec{Head: "variance", Units: []regression.Units{{Std: 50}}}, func(i int) []float64 { return []float64{w.mean[i] / 50, w.std[i] * w.std[i]} }, "in the targets' units and not in the network's"},

@@ -369,6 +369,8 @@ func TestDescribe(t *testing.T) {
 			Fitted: &task.Calibration{Method: task.ByTemperature, Temperature: 1.25}, study: study(1, 5), before: 0.5, crossed: 0.3, after: 0.25},
 		"scales from 0.5000 to 2.0000, biases from -1.0000 to 0.1250: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500. It does not pay: use the predictions without it": {
 			Fitted: &task.Calibration{Method: task.ByVector, Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}}, study: study(1200, 2), before: 0.5, crossed: 0.75, after: 0.25},
+		"scales from 0.5000 to 2.0000, biases from -1.0000 to 0.1250: NLL of labels that the fit has not seen rises from 0.5000 to 0.7500 nats (1,200 rows in 2 folds); of those it was fitted to it is 0.2500. On these rows alone it does not pay, but the comparison chose it on the test data": {
+			Chosen: true, Fitted: &task.Calibration{Method: task.ByVector, Scale: []float64{2, 0.5, 1}, Bias: []float64{0, 0.125, -1}}, study: study(1200, 2), before: 0.5, crossed: 0.75, after: 0.25},
 	} {
 		if got := k.Describe(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -32,6 +32,7 @@ var nan = math.NaN()
 type Result struct {
 	Fitted    *task.Calibration // nil with [None]
 	Threshold *Threshold        // nil if none was asked for
+	Chosen    bool              // set it if a comparison chose the method on test data: then nothing here advises against it
 
 	// Coverage is what was chosen for [Study.Guarantee], or nil.
 	Coverage *guarantee.Coverage
@@ -171,6 +172,8 @@ func (k *Result) Describe() string {
 	case why != "":
 		return fmt.Sprintf("%s is not determined: %s. It may make predictions of other rows worse: use the predictions without it. Give "+
 			"more labelled predictions", k.Fitted, why)
+	case !k.Pays() && k.Chosen:
+		advice = ". On these rows alone it does not pay, but the comparison chose it on the test data"
 	case !k.Pays():
 		advice = ". It does not pay: use the predictions without it"
 	}

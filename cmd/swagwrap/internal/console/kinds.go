@@ -25,7 +25,7 @@ var known = map[kind.Kind]struct {
 }{
 	kind.Posterior: {"swagwrap fit", []string{"compare --bn-data TRAIN --val VAL PATH TEST",
 		"sample -o ensemble.safetensors --bn-data TRAIN PATH"}, ""},
-	kind.Ensemble:    {"swagwrap sample", []string{"score -o predictions.csv PATH IMAGES", "export -o ensemble.onnx PATH"}, ""},
+	kind.Ensemble:    {"swagwrap sample", []string{"score -o predictions.csv PATH NEW-DATA", "export -o ensemble.onnx PATH"}, ""},
 	kind.ScorePart:   {"swagwrap score --part", []string{"merge -o PATH"}, "make the whole of the parts first: "},
 	kind.WorkFile:    {"swagwrap score", []string{"score --resume -o PATH ENSEMBLE DATA"}, "finish it first, with the same arguments: "},
 	kind.Predictions: {"swagwrap score", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PATH"}, ""},
@@ -46,6 +46,16 @@ var known = map[kind.Kind]struct {
 
 // NextOf returns the commands that read a posterior.
 func NextOf(p *swag.Posterior) []string {
+	next := nextOf(p)
+	if len(p.Statistics) == 0 { // there is no batch norm
+		for i, command := range next {
+			next[i] = strings.Replace(command, " --bn-data TRAIN", "", 1)
+		}
+	}
+	return next
+}
+
+func nextOf(p *swag.Posterior) []string {
 	switch {
 	case task.Scoreless(p.Card.Task) && p.Single():
 		return filled([]string{"export -o swa.onnx PATH"}, p.Path)

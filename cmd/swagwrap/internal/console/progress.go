@@ -77,7 +77,8 @@ type doneAt struct {
 }
 
 // left returns the remaining time at the speed of the last two thirds of the time, rounded to about two digits. share is the finished
-// share of the work. ok is false as long as the mean speed differs by more than a quarter from that of a third of the time ago.
+// share of the work. ok is false as long as the mean speed differs by more than a quarter from that of a third of the time ago, or by more
+// than a factor of two from the speed of the last two thirds.
 func (e *estimate) left(since time.Duration, share float64) (left time.Duration, ok bool) {
 	e.seen = append(e.seen, doneAt{since, share})
 	at := func(t time.Duration) doneAt {
@@ -92,6 +93,9 @@ func (e *estimate) left(since time.Duration, share float64) (left time.Duration,
 		return 0, false
 	}
 	left = time.Duration(float64(since-first.since) * (1 - share) / (share - first.share))
+	if mean := float64(since) * (1 - share) / share; float64(left) > 2*mean || float64(left) < mean/2 {
+		return 0, false
+	}
 	unit := time.Second
 	for _, u := range []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute} {
 		if left >= 10*u {

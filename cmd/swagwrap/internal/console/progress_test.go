@@ -33,6 +33,17 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
+// A first percent that was done at once, and then slow work: the few steps of the slow work tell nothing yet.
+func TestEstimateOfSlowStart(t *testing.T) {
+	var e estimate
+	for i := 1; i <= 120; i++ {
+		share := 0.012 + float64(i)*1e-5
+		if left, ok := e.left(time.Duration(i)*time.Second/10, share); ok {
+			t.Errorf("%d: %v left", i, left)
+		}
+	}
+}
+
 // A signal that comes just before a bar begins ends the command as it does at any other time.
 func TestProgressAfterSignal(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

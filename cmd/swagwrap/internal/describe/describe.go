@@ -333,34 +333,44 @@ func (d *described) guaranteed(g *guarantee.Guarantee) {
 	}
 }
 
+// drawn says how members were made.
+func drawn(how ensemble.Draw) string {
+	switch {
+	case how.Covariance == ensemble.Iterates:
+		return "the checkpoints themselves"
+	case how.Scale == 0:
+		return "the mean of the weights (SWA)"
+	}
+	s := fmt.Sprintf("%s, scale %g, seed %d", how.Covariance, how.Scale, how.Seed)
+	if how.Antithetic {
+		s += ", antithetic"
+	}
+	if how.Orthogonal {
+		s += ", orthogonal"
+	}
+	return s
+}
+
 // sampling says how members were drawn, and from what.
 func (d *described) sampling(how ensemble.Draw, components []ensemble.Component) {
 	members := 0
 	for _, c := range components {
 		members += c.Members
 	}
-	drawn := fmt.Sprintf("%s, scale %g, seed %d", how.Covariance, how.Scale, how.Seed)
-	switch {
-	case how.Covariance == ensemble.Iterates:
-		drawn = "the checkpoints themselves"
-		if members == len(components) {
-			drawn = "the last checkpoint of each posterior"
-		}
-	case how.Scale == 0:
-		drawn = "the mean of the weights (SWA)"
-	case how.Antithetic:
-		if drawn += ", antithetic"; how.Orthogonal {
-			drawn += ", orthogonal"
-		}
+	made := drawn(how)
+	if how.Covariance == ensemble.Iterates && members == len(components) {
+		made = "the last checkpoint of each posterior"
 	}
-	d.from("members", "%d: %s", members, drawn)
+	d.from("members", "%d: %s", members, made)
 	for _, c := range components[:min(len(components), most)] {
 		of := fmt.Sprintf("%s (%s)", c.Posterior.Path, short(c.Posterior.ID))
 		if len(components) > 1 {
 			of += fmt.Sprintf(", %s, weight %.3g", report.Plural(c.Members, "member"), c.Weight)
 		}
 		d.from("posterior", "%s", of)
-		if b := c.BatchNorm; b != nil {
+		if b := c.BatchNorm; b != nil && b.Sources == nil {
+			d.from("batch norm", "the checkpoint's own statistics")
+		} else if b != nil {
 			var data []string
 			for _, s := range b.Sources {
 				data = append(data, fmt.Sprintf("%s (%s)", s.Path, short(s.SHA256)))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
+	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/statedict"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -23,6 +24,7 @@ func (d *described) told(metadata map[string]string) error {
 	var o ensemble.Origin
 	var calibration *task.Calibration
 	var guaranteed *guarantee.Guarantee
+	var figures *hub.Stored
 	where := "in the graph"
 	js := metadata[ensemble.KeyCalibration]
 	if js == "" {
@@ -32,7 +34,8 @@ func (d *described) told(metadata map[string]string) error {
 		key, text string
 		to        any
 	}{{ensemble.KeyOrigin, metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration},
-		{ensemble.KeyGuarantee, metadata[ensemble.KeyGuarantee], &guaranteed}} {
+		{ensemble.KeyGuarantee, metadata[ensemble.KeyGuarantee], &guaranteed},
+		{ensemble.KeyFigures, metadata[ensemble.KeyFigures], &figures}} {
 		if v.text == "" {
 			continue
 		}
@@ -73,7 +76,7 @@ func (d *described) told(metadata map[string]string) error {
 		d.from("member", "%d", *o.Member)
 	}
 	if s := o.Sampling; s != nil {
-		d.from("drawn", "%s, scale %g, seed %d", s.Covariance, s.Scale, s.Seed)
+		d.from("drawn", "%s", drawn(*s))
 	}
 	for _, p := range o.Posteriors[:min(len(o.Posteriors), most)] {
 		d.from("posterior", "%s (%s)", p.Path, short(p.ID))
@@ -91,6 +94,9 @@ func (d *described) told(metadata map[string]string) error {
 		d.quality("threshold", "%s", t)
 	}
 	d.guaranteed(guaranteed)
+	if figures != nil {
+		d.quality("measured", "%s", figures)
+	}
 	return nil
 }
 

@@ -167,6 +167,9 @@ func (r *Row) fill() error {
 		*r.Given = r.IsSet()
 	}
 	for i, text := range r.texts {
+		if text == "" && r.want == "" && !r.bare { // such as that of a variable of the shell that is not set
+			return console.Usagef("leave --"+r.Name+" out, or give it a value: a variable of the shell may be empty", `--%s "" is empty`, r.Name)
+		}
 		spelled, err := r.read(text)
 		if _, complete := errors.AsType[*console.Failure](err); complete {
 			return err

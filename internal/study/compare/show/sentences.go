@@ -255,12 +255,12 @@ func (r sentences) gainLine() []string {
 	if c.Choice == c.From || math.IsNaN(c.Gain.Low) || !r.Enough(c.Choice, c.From) || stated {
 		return nil
 	}
-	what := "It is not clearly better than"
+	what := "is not clearly better than"
 	if c.Gain.High < 0 {
-		what = "It is better than"
+		what = "is better than"
 	}
-	return []string{fmt.Sprintf("%s %s: %s, with the choice among %d counted.", what, called(c.From), study.IntervalText(c.Gain),
-		c.Candidates)}
+	return []string{fmt.Sprintf("%s %s %s: %s, with the choice among %d counted.", capital(called(c.Choice)), what, called(c.From),
+		study.IntervalText(c.Gain), c.Candidates)}
 }
 
 // capital capitalises the first letter.
