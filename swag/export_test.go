@@ -19,3 +19,6 @@ var (
 
 // Rows returns n rows of the given length, as kernels want them.
 func Rows(n, length int) [][]float32 { return dense.Rows[float32](n, length) }
+
+// Orthogonal returns z2 of a member.
+func Orthogonal(s *Sampler, stream int) []float64 { return s.orthogonal(stream) }

@@ -44,11 +44,11 @@ func TestReading(t *testing.T) {
 		Health  json.RawMessage
 		Graph   string
 		Members []struct {
-			Seed                 uint64
-			Member               int
-			Scale                float64
-			Diagonal, Antithetic bool
-			Weights              []float32
+			Seed                             uint64
+			Member                           int
+			Scale                            float64
+			Diagonal, Antithetic, Orthogonal bool
+			Weights                          []float32
 		}
 		Variates []float64
 	}
@@ -109,7 +109,7 @@ func TestReading(t *testing.T) {
 	}
 
 	for _, m := range reading.Members {
-		opts := swag.SampleOptions{Seed: m.Seed, Scale: m.Scale, Antithetic: m.Antithetic}
+		opts := swag.SampleOptions{Seed: m.Seed, Scale: m.Scale, Antithetic: m.Antithetic, Orthogonal: m.Orthogonal}
 		if m.Diagonal {
 			opts.Covariance = swag.Diagonal
 		}

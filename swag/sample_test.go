@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -65,6 +67,10 @@ func TestSequenceIsFixed(t *testing.T) {
 	if got := digest(draw(t, p, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 3, 29)...); got != want {
 		t.Errorf("members: %s", got)
 	}
+	const pairs = "e8d0b96de1568cbb"
+	if got := digest(draw(t, p, swag.SampleOptions{Seed: 1, Scale: 0.5, Antithetic: true}, 0, 1, 29)...); got != pairs {
+		t.Errorf("members of pairs: %s", got)
+	}
 }
 
 // digest returns the first eight bytes of the values' SHA-256.
@@ -78,38 +84,45 @@ func digest[T any](values ...T) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
+// A member has the same bits for any number of workers, in any block, and in any list of members, with pairs and without. So an ensemble
+// that is continued begins with the members that it had.
 func TestDrawIsPure(t *testing.T) {
 	t.Parallel()
 	const d = 70_000 // two blocks of Draw
 	p := fit(t, iterates(flat(t, d), 5, noisy(0, 1)), swag.FitOptions{Rank: 4})
-	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Workers: 1}
-	want := draw(t, p, opts, 0, 1, 2, 3, 4, 5, 6)
-	for _, workers := range []int{1, 2, 8} {
-		opts.Workers = workers
-		for _, members := range [][]int{{5}, {3, 0}, {6, 5, 4, 3, 2, 1, 0}, {2, 2}, {}} {
-			for j, got := range draw(t, p, opts, members...) {
-				if !slices.Equal(got, want[members[j]]) {
-					t.Errorf("%d workers: member %d of %v differs", workers, members[j], members)
+	for _, antithetic := range []bool{false, true} {
+		opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Workers: 1, Antithetic: antithetic}
+		want := draw(t, p, opts, 0, 1, 2, 3, 4, 5, 6)
+		for _, workers := range []int{1, 2, 8} {
+			opts.Workers = workers
+			for _, members := range [][]int{{5}, {3, 0}, {6, 5, 4, 3, 2, 1, 0}, {2, 2}, {1, 0, 1}, {}} {
+				for j, got := range draw(t, p, opts, members...) {
+					if !slices.EqualFunc(got, want[members[j]], sameBits) {
+						t.Errorf("antithetic %v, %d workers: member %d of %v differs", antithetic, workers, members[j], members)
+					}
 				}
 			}
 		}
-	}
-	for _, at := range [][2]int{{0, 1}, {1, 4095}, {4095, 2}, {5000, 9001}, {d - 1, 1}, {d, 0}} {
-		off, n := at[0], at[1]
-		dst := [][]float32{make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)}
-		members := []int{6, 0, 1, 2, 4}
-		if err := sampler(t, p, opts).Block(t.Context(), dst, members, int64(off)); err != nil {
-			t.Fatal(err)
-		}
-		for j, m := range members {
-			if !slices.Equal(dst[j], want[m][off:off+n]) {
-				t.Errorf("block of %d at %d: member %d differs", n, off, m)
+		for _, at := range [][2]int{{0, 1}, {1, 4095}, {4095, 2}, {5000, 9001}, {d - 1, 1}, {d, 0}} {
+			off, n := at[0], at[1]
+			members := []int{6, 0, 1, 2, 4, 3}
+			dst := make([][]float32, len(members))
+			for j := range dst {
+				dst[j] = make([]float32, n)
+			}
+			if err := sampler(t, p, opts).Block(t.Context(), dst, members, int64(off)); err != nil {
+				t.Fatal(err)
+			}
+			for j, m := range members {
+				if !slices.EqualFunc(dst[j], want[m][off:off+n], sameBits) {
+					t.Errorf("antithetic %v, block of %d at %d: member %d differs", antithetic, n, off, m)
+				}
 			}
 		}
-	}
-	opts.Seed = 8
-	if slices.Equal(draw(t, p, opts, 0)[0], want[0]) {
-		t.Error("two seeds give one member")
+		opts.Seed = 8
+		if slices.Equal(draw(t, p, opts, 0)[0], want[0]) {
+			t.Error("two seeds give one member")
+		}
 	}
 }
 
@@ -156,6 +169,75 @@ func TestAntithetic(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestOrthogonal: z2 of the pairs in a block of K are at right angles, those of other blocks are independent, and each is N(0, I):
+// mean, covariance and fourth moments over many seeds.
+func TestOrthogonal(t *testing.T) {
+	const columns, seeds = 4, 20000
+	p := fit(t, iterates(flat(t, 300), 6, noisy(0, 1)), swag.FitOptions{Rank: columns})
+	for _, pair := range []int{0, 2, 3, 4, 6} {
+		var mean [columns]float64
+		var square, fourth [columns][columns]float64
+		across := 0.0 // with the same place of another block
+		for seed := range seeds {
+			s, err := swag.NewSampler(p, swag.SampleOptions{Seed: uint64(seed), Scale: 0.5, Antithetic: true, Orthogonal: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			z := swag.Orthogonal(s, 2*pair)
+			for other := pair / columns * columns; other < pair; other++ {
+				if dot := floats.Dot(z, swag.Orthogonal(s, 2*other)); math.Abs(dot) > 1e-12*floats.Norm(z, 2) {
+					t.Fatalf("pairs %d and %d: product %v", other, pair, dot)
+				}
+			}
+			across += floats.Dot(z, swag.Orthogonal(s, 2*(pair+columns))) / seeds
+			for a := range columns {
+				mean[a] += z[a] / seeds
+				for b := range columns {
+					square[a][b] += z[a] * z[b] / seeds
+					fourth[a][b] += z[a] * z[a] * z[b] * z[b] / seeds
+				}
+			}
+		}
+		near := func(name string, got, want, variance float64) {
+			if math.Abs(got-want) > 5*math.Sqrt(variance/seeds) {
+				t.Errorf("pair %d, %s: %.4f, want %v", pair, name, got, want)
+			}
+		}
+		near("product across blocks", across, 0, columns)
+		for a := range columns {
+			near("mean", mean[a], 0, 1)
+			for b := range columns {
+				if a == b {
+					near("variance", square[a][a], 1, 2)
+					near("fourth moment", fourth[a][a], 3, 96)
+					continue
+				}
+				near("covariance", square[a][b], 0, 1)
+				near("product of squares", fourth[a][b], 1, 8)
+			}
+		}
+	}
+
+	// Pairs are mirrored, the first of a block is as it is without right angles, and nothing depends on the order of the draws.
+	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Antithetic: true}
+	plain := draw(t, p, opts, 0, 1, 2, 3, 8)
+	opts.Orthogonal = true
+	got, again := draw(t, p, opts, 0, 1, 2, 3, 8), draw(t, p, opts, 8, 3, 2)
+	for i, same := range []bool{true, true, false, false, true} {
+		if slices.Equal(got[i], plain[i]) != same {
+			t.Errorf("member %d of 0, 1, 2, 3, 8: other right angles than expected", i)
+		}
+	}
+	for i, j := range map[int]int{4: 0, 3: 1, 2: 2} {
+		if !slices.EqualFunc(got[i], again[j], sameBits) {
+			t.Errorf("draw %d depends on the order", i)
+		}
+	}
+	if _, err := swag.NewSampler(p, swag.SampleOptions{Scale: 0.5, Orthogonal: true}); err == nil {
+		t.Error("orthogonal draws without pairs")
 	}
 }
 

@@ -63,22 +63,37 @@ func student(dof float64) distuv.StudentsT {
 	return distuv.StudentsT{Sigma: 1, Nu: min(max(dof, 1), 1e6)}
 } // normal beyond
 
+// quantile returns Student's t of a 95 % interval.
+func quantile(dof float64) float64 { return student(dof).Quantile(0.975) }
+
 func within(center, standard, dof float64) Interval {
-	half := student(dof).Quantile(0.975) * standard
+	half := quantile(dof) * standard
 	return Interval{center, center - half, center + half}
 }
 
 // OtherDraws returns the difference that as many other draws would have on new examples, with its 95 % interval. Its
 // mean is the measured difference.
 //
-// The interval is Student's with s² = Standard² + Variance and Satterthwaite's degrees of freedom. If few draws give
+// The interval is mean ± t·s with s² = Standard² + Variance. t is the mean of Student's quantiles for the degrees of freedom of the two
+// variances, weighted by the variances (Cochran and Cox, "Experimental Designs", 1957, section 4.14). Three antithetic pairs give two
+// degrees of freedom. There Satterthwaite's number for the sum is too large: a small estimate of the variance hides that it is
+// hardly known, and intervals hold in 91 %.
+//
+// If few draws give
 // much higher losses, most ensembles lack them, and the true difference is higher more often than not. Therefore the end
 // on the side of the skewness γ = Third/s³ is moved by γ(1+2t²)s/6 (Johnson, "Modified t tests and confidence intervals
 // for asymmetrical populations", JASA 1978), with |γ| ≤ 1.
 func (d Difference) OtherDraws(draws Draws) Interval { return d.drawn(d.Mean, draws) }
 
-// ManyDraws returns the difference that infinitely many draws would have on new examples, with its 95 % interval.
-func (d Difference) ManyDraws(draws Draws) Interval { return d.drawn(d.Mean-draws.Bias, draws) }
+// ManyDraws returns the difference that infinitely many draws would have on new examples, with its 95 % interval. Bias, too, is an
+// estimate from the draws: a sum of squares, with a variance of 2·Bias²/DoF in one direction, and of Bias²/DoF in two alike.
+func (d Difference) ManyDraws(draws Draws) Interval {
+	center := d.Mean - draws.Bias
+	if draws.Bias != 0 {
+		d.Standard = math.Hypot(d.Standard, draws.Bias/math.Sqrt(draws.DoF))
+	}
+	return d.drawn(center, draws)
+}
 
 func (d Difference) drawn(center float64, draws Draws) Interval {
 	if math.IsNaN(d.Low) {
@@ -87,16 +102,19 @@ func (d Difference) drawn(center float64, draws Draws) Interval {
 	if math.IsInf(draws.Variance, 1) || math.IsInf(d.Standard, 1) {
 		return Interval{center, math.Inf(-1), math.Inf(1)}
 	}
-	v := d.Standard * d.Standard
-	standard, dof := math.Sqrt(v+draws.Variance), satterthwaite(v, d.DoF, draws.Variance, draws.DoF)
-	return skewed(within(center, standard, dof), standard, dof, draws.Third)
+	v, w := d.Standard*d.Standard, draws.Variance
+	if v+w == 0 {
+		return Interval{center, center, center}
+	}
+	t := (v*quantile(d.DoF) + w*quantile(draws.DoF)) / (v + w)
+	return skewed(center, math.Sqrt(v+w), t, draws.Third)
 }
 
-// skewed moves the end of a 95 % interval on the side of the skewness: see [Difference.OtherDraws]. third is the third cumulant
-// of the mean.
-func skewed(i Interval, standard, dof, third float64) Interval {
+// skewed returns the interval center ± t·standard with the end on the side of the skewness moved: see [Difference.OtherDraws]. third is
+// the third cumulant of the mean.
+func skewed(center, standard, t, third float64) Interval {
+	i := Interval{center, center - t*standard, center + t*standard}
 	if standard > 0 {
-		t := student(dof).Quantile(0.975)
 		shift := skewness(third, standard) * (1 + 2*t*t) / 6 * standard
 		i.Low, i.High = i.Low+min(0, shift), i.High+max(0, shift)
 	}

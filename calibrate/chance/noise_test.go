@@ -8,9 +8,11 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/fixtures/reliability"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -200,6 +202,34 @@ func TestReplicated(t *testing.T) {
 	}
 	if both := got.Plus(got); both.Variance != 2*got.Variance || both.DoF != 2*got.DoF {
 		t.Errorf("twice the same: %+v of %+v", both, got)
+	}
+}
+
+// Intervals for other draws hold in 93 to 97 %, from three units of chance on. The losses of the draws and of the examples are normal,
+// and the variances of both are estimates. The draws' is what their spread exceeds that of single examples by, at least 0.
+func TestOtherDrawsCoverage(t *testing.T) {
+	t.Parallel()
+	trials := reliability.Figure(400, 40_000)
+	rng := rand.New(rand.NewPCG(3, 0))
+	for _, units := range []int{3, 4, 10} {
+		for _, drawn := range []float64{0, 1, 4} { // variance of the draws, relative to that of examples
+			for _, single := range []float64{0, 0.25} {
+				held, dof := 0, float64(units-1)
+				spread := distuv.ChiSquared{K: dof, Src: rng}
+				for range trials {
+					mean := rng.NormFloat64() * math.Sqrt(1+single+drawn)
+					d := chance.Difference{Interval: chance.Interval{Mean: mean}, Standard: math.Sqrt(1 + single), DoF: 1e6}
+					i := d.OtherDraws(chance.Draws{Variance: max(0, (drawn+single)*spread.Rand()/dof-single), DoF: dof})
+					if i.Low <= 0 && 0 <= i.High {
+						held++
+					}
+				}
+				share, slack := float64(held)/float64(trials), 3.5*math.Sqrt(0.05*0.95/float64(trials))
+				if share < 0.93-slack || share > 0.97+slack {
+					t.Errorf("%d units, variance %v of draws, %v of single examples: holds in %.3f", units, drawn, single, share)
+				}
+			}
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ func NewOverRuns(losses [][]float64, seed uint64) OverRuns {
 	for _, v := range examples {
 		third += math.Pow(v-mean, 3) / (m * m * m)
 	}
-	o.Interval = skewed(within(mean, o.Standard, o.DoF), o.Standard, o.DoF, third)
+	o.Interval = skewed(mean, o.Standard, quantile(o.DoF), third)
 	o.P = twoSidedSkewed(mean, o.Standard, o.DoF, third)
 	o.PairedT = twoSided(mean, math.Sqrt(a), r-1)
 	o.outperform(seed)

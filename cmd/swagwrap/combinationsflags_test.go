@@ -57,7 +57,7 @@ var flagValues = map[string]string{
 	"mean":                "‖t^4|t^0|t^x|classes/2.onnx|classes/p.safetensors|mine/x.onnx|ema=classes/2.onnx",
 	"member":              "0|1‖99|-2|x",
 	"data":                "‖classes/test.npz|table/test.csv|words/text.txt|mine/x.npz|missing.npz",
-	"draws":               "antithetic|independent‖x",
+	"draws":               "antithetic|orthogonal|independent‖x",
 	"members":             "2|3‖1|0|-1|auto|x",
 	"export members":      "0|0-1|0,2‖9|2-1|1,1|x|-|",
 	"sweep members":       "2|3|auto‖0|x",

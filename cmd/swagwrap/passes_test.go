@@ -52,7 +52,7 @@ func TestPasses(t *testing.T) {
 			"sample --bn-samples":   "512 wanted, 164 checks (batch norm against checkpoints 148, form of scores 16)",
 			"score":                 "16000 wanted, 0 checks",
 			"settle":                "16128 wanted, 160 checks (places in a batch 160)",
-			"score settled":         "37056 wanted, 160 checks (places in a batch 160)",
+			"score settled":         "34688 wanted, 160 checks (places in a batch 160)",
 			"export":                "1000 wanted, 100 checks (batch norm against checkpoints 84, form of scores 16)",
 			"export again":          "1000 wanted, 0 checks",
 			"export --member again": "1000 wanted, 0 checks",

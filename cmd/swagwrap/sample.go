@@ -522,13 +522,12 @@ func (o *sampleOptions) openNumber(networks []*infer.Network, e *ensemble.Ensemb
 	if err != nil {
 		return nil, err
 	}
-	if networks[0].Large() {
-		if data = ensemble.Judged(data); data == nil {
-			o.Logf("--members auto: a text does not tell how many are needed, so %d are made", e.Members())
-			return nil, nil
-		}
+	judged := ensemble.Judged(data, networks[0].Large())
+	if judged == nil {
+		o.Logf("--members auto: a text does not tell how many are needed, so %d are made", e.Members())
+		return nil, nil
 	}
-	number := &openNumber{data: data}
+	number := &openNumber{data: dataset.Picked(data, judged)}
 	for range e.Components {
 		number.enough = append(number.enough, ensemble.Enough{Of: ensemble.DefaultMembers / len(e.Components)})
 	}

@@ -27,6 +27,7 @@ func (o *compareOptions) chooseScale(ctx context.Context, in *open.Study, run in
 		Members:    cmp.Or(in.Members, ensemble.DefaultMembers),
 		Seed:       in.Seed,
 		Antithetic: in.Antithetic,
+		Orthogonal: in.Orthogonal,
 	}
 	bar := o.Progress(ctx, "scale", s.ScaleImages())
 	s.Resize, run.Progress = bar.Resize, bar.Add

@@ -69,7 +69,7 @@ func (o *sweepOptions) rows() flags.Table {
 		flags.Text(flags.Row{Name: "val", Usage: "choose on the labelled data in `FILE`"}, &o.Validation),
 		flags.Labels(&o.Data.Labels),
 		flags.Count(flags.Row{Default: flags.Usual}, &o.members, "with the paper's setting on the test data"),
-		flags.Draws(flags.Row{}, &o.Antithetic),
+		flags.Draws(flags.Row{}, &o.Antithetic, &o.Orthogonal),
 		flags.Parsed(flags.Row{
 			Name:    "scale",
 			Usage:   "try the factors `ALPHA,...` of the covariance; 0 is SWA",
@@ -132,6 +132,7 @@ func (o *sweepOptions) sweep(ctx context.Context) error {
 		Spell:      o.spelling.Line,
 		Members:    o.members,
 		Antithetic: o.Antithetic,
+		Orthogonal: o.Orthogonal,
 		Scales:     o.scales,
 	}
 	if o.extend {

@@ -49,6 +49,7 @@ func (o *compareOptions) tune(ctx context.Context, t *tunedSettings, in *open.St
 		Validation: in.Validation,
 		Members:    in.Members,
 		Antithetic: in.Antithetic,
+		Orthogonal: in.Orthogonal,
 		Seed:       in.Seed,
 		Scales:     sweep.UsualScales,
 		Ranks:      sweep.UsualRanks(n.Posterior.Options.Columns),

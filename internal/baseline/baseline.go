@@ -178,6 +178,7 @@ type Inputs struct {
 
 	Members    int  // S, or 0 for as few as have the error of [ensemble.DefaultMembers] independent ones: see [chance.Antithetic]
 	Antithetic bool // members are drawn in pairs
+	Orthogonal bool // at right angles: see [swag.SampleOptions]
 	Seed       uint64
 	Scale      float64 // α of SWAG and of isotropic noise; SWAG-Diag uses 1, as in the paper
 	// Tuned holds the sampling options that validation data chose for SWAG, or nil. At scale 0 it is SWA. Its seed is

@@ -16,7 +16,7 @@ var swagMethod = &Method{
 
 // Draws says how members with a covariance are drawn.
 func (in *Inputs) Draws(c swag.Covariance, scale float64) swag.SampleOptions {
-	return swag.SampleOptions{Seed: in.Seed, Scale: scale, Covariance: c, Antithetic: in.Antithetic}
+	return swag.SampleOptions{Seed: in.Seed, Scale: scale, Covariance: c, Antithetic: in.Antithetic, Orthogonal: in.Orthogonal}
 }
 
 func (in *Inputs) swag() swag.SampleOptions { return in.Draws(swag.LowRankPlusDiagonal, in.Scale) }

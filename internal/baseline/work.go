@@ -277,7 +277,8 @@ func (p *Predicted) look(ctx context.Context, w *work, m infer.Model) error {
 		return nil
 	}
 	var sums infer.Sums
-	err := w.run.Predict(tally.For(ctx, tally.Check("number of members")), m, ensemble.Judged(w.targets.Data[0]), &sums)
+	few := dataset.Picked(w.targets.Data[0], ensemble.Judged(w.targets.Data[0], true))
+	err := w.run.Predict(tally.For(ctx, tally.Check("number of members")), m, few, &sums)
 	if err == nil {
 		p.enough.Add(&sums)
 	}
@@ -289,8 +290,12 @@ func (p *Predicted) look(ctx context.Context, w *work, m infer.Model) error {
 func (p *Predicted) drawn(w *work, how swag.SampleOptions) {
 	p.Antithetic = how.Antithetic
 	_, computes := w.networks.(computing)
-	if w.Members == 0 && how.Antithetic && computes && w.shard == nil && !(w.large() && ensemble.Judged(w.targets.Data[0]) == nil) {
-		p.enough = &ensemble.Enough{}
+	judged := ensemble.Judged(w.targets.Data[0], w.large())
+	if w.Members > 0 || !how.Antithetic || !computes || w.shard != nil || judged == nil {
+		return
+	}
+	if p.enough = (&ensemble.Enough{}); !w.large() { // else look predicts no others
+		p.enough.Judged = judged
 	}
 }
 

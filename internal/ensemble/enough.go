@@ -2,11 +2,11 @@ package ensemble
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/probe"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -14,27 +14,23 @@ import (
 // to that of very many as the average of Of independent members. It needs no labels. Every command that finds the number of
 // members does so.
 type Enough struct {
-	Of    int // 0 stands for DefaultMembers
-	pairs *chance.Antithetic
-	added int
+	Of     int   // 0 stands for DefaultMembers
+	Judged []int // examples among those of the outcomes that decide, as of [Judged]; nil for all
+	pairs  *chance.Antithetic
+	added  int
 }
-
-// mostJudged bounds the numbers of a member's outcomes that are judged. Of more, some are left out.
-const mostJudged = 1 << 22
 
 // Add adds the outcomes of the next member, for the same examples.
 func (e *Enough) Add(member *infer.Sums) {
-	outcomes := member.Outcome
-	width := member.Task.About().Width / task.Positions(member.Task)
-	if step := (len(outcomes)/width + mostJudged/width - 1) / (mostJudged / width); step > 1 {
-		var some []float64
-		for at := range slices.Chunk(outcomes, step*width) {
-			some = append(some, at[:width]...)
+	outcomes, width := member.Outcome, member.Task.About().Width
+	if e.Judged != nil {
+		outcomes = nil
+		for _, i := range e.Judged {
+			outcomes = append(outcomes, member.Outcome[i*width:][:width]...)
 		}
-		outcomes = some
 	}
 	if e.pairs == nil {
-		e.pairs = chance.NewAntithetic(width, member.Task.About().Classes == 0)
+		e.pairs = chance.NewAntithetic(width/task.Positions(member.Task), member.Task.About().Classes == 0)
 	}
 	e.pairs.Add(outcomes)
 	e.added++
@@ -49,14 +45,19 @@ func (e *Enough) Reached() bool {
 	return ok && e.added%2 == 0
 }
 
-// judgedPictures is the number of examples that decide for pixels, whose outcomes are not kept.
-const judgedPictures = 2
+// judgedExamples is the number of examples that decide: more change the number of members hardly, since all examples share the few
+// pairs (fixtures/bench/pairs.py auto). judgedPictures is their number for pixels.
+const judgedExamples, judgedPictures = 128, 2
 
-// Judged returns the examples whose outcomes decide, of a network whose outcomes are not kept. It returns nil for a text, whose
-// windows continue each other: then nothing decides.
-func Judged(d dataset.Dataset) dataset.Dataset {
+// Judged returns the indices of the examples whose outcomes decide, from all over the data. large stands for a network whose outcomes
+// are not kept. Judged returns nil for a text, whose windows continue each other: then nothing decides.
+func Judged(d dataset.Dataset, large bool) []int {
 	if _, text := dataset.CutOf(d); text {
 		return nil
 	}
-	return dataset.Part(d, 0, min(judgedPictures, d.Len()))
+	n := judgedExamples
+	if large {
+		n = judgedPictures
+	}
+	return probe.Spread(n, d.Len())
 }

@@ -23,6 +23,7 @@ package ensemble
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -48,11 +49,13 @@ import (
 )
 
 // Kind and versions of an ensemble file; see docs/formats.md. Only an adapted ensemble needs the second: a reader of the first would
-// not know that its statistics are not those of training.
+// not know that its statistics are not those of training. Orthogonal draws, and weights of a stopping rule, need the third: a reader
+// of the second would make other members or averages.
 const (
 	Kind           = "swagwrap.ensemble"
 	Version        = 1
 	adaptedVersion = 2
+	weighedVersion = 3
 )
 
 // MaxPosteriors is the largest number of posteriors of an ensemble.
@@ -224,7 +227,10 @@ func (e *Ensemble) metadata() map[string]any {
 // Write writes the ensemble file.
 func (e *Ensemble) Write(w io.WriterAt, producer string) error {
 	version := Version
-	if e.Adapted() {
+	switch {
+	case e.Sampling.Orthogonal || e.Stopping != nil && e.Stopping.Weights != nil:
+		version = weighedVersion
+	case e.Adapted():
 		version = adaptedVersion
 	}
 	meta, err := weights.NewMetadata(Kind, version, producer, e.metadata())
@@ -277,7 +283,7 @@ func Open(path string) (*Ensemble, error) {
 // Read is [Open] for a file that is open already. It does not close it.
 func Read(st *weights.Safetensors) (*Ensemble, error) {
 	path := st.Path
-	if err := st.CheckKind(Kind, adaptedVersion); err != nil {
+	if err := st.CheckKind(Kind, weighedVersion); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := fewMetadata(st); err != nil {
@@ -413,6 +419,9 @@ func readRows(st *weights.Safetensors, section string, members int) (rows [][]fl
 func (e *Ensemble) check() error {
 	if n := len(e.Components); n > MaxPosteriors {
 		return fmt.Errorf("%d posteriors, want at most %d", n, MaxPosteriors)
+	}
+	if e.Sampling.Orthogonal && !e.Sampling.Antithetic {
+		return errors.New("orthogonal draws that are not antithetic")
 	}
 	total, members := 0.0, 0
 	for i, c := range e.Components {

@@ -175,6 +175,7 @@ func (s *memberSource) Each(ctx context.Context, first, count int, f func(infer.
 // weight.
 func (e *Ensemble) Mix(posteriors, members int, ratio []float64) error {
 	e.Sampling.Antithetic = e.Sampling.Antithetic && members >= 2*posteriors
+	e.Sampling.Orthogonal = e.Sampling.Orthogonal && e.Sampling.Antithetic
 	switch {
 	case posteriors > MaxPosteriors:
 		return fmt.Errorf("%d posteriors, want at most %d", posteriors, MaxPosteriors)

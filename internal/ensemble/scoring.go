@@ -176,17 +176,19 @@ func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 	out := &infer.Settling{Checks: e.StoppingChecks(), Unit: e.Unit()}
 	switch {
 	case job.Choosing:
-		out.Settled = func(task.Average, []float64) bool { return false }
+		out.Settled = func(int, task.Average, []float64) bool { return false }
 		return out, nil
 	case !job.Settled:
 		return nil, nil
 	case e.Stopping == nil:
 		return nil, fmt.Errorf("%s: has no stopping rule", e.Path)
 	}
+	out.Checks, out.Weights = e.Stopping.Checks, e.Stopping.Weights
 	threshold := sync.OnceValue(func() float64 { return e.RawThreshold(t(), job.Threshold) })
-	out.Settled = func(average task.Average, variance []float64) bool {
-		nats, errors := t().(task.Settling).Unsettled(average.Outcome, variance, threshold())
-		return nats <= e.Stopping.Tolerance && errors >= e.Stopping.Errors
+	out.Settled = func(check int, average task.Average, variance []float64) bool {
+		of := t().(task.Settling)
+		nats, errors := of.Unsettled(average.Outcome, variance, threshold())
+		return e.Stopping.Settled(check, nats, of.Doubt(average.Outcome), errors)
 	}
 	return out, nil
 }

@@ -2,6 +2,7 @@ package ensemble
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -39,19 +40,27 @@ type Draw struct {
 	Scale float64 `json:"scale"` // α; 0 with SWA and checkpoints
 	// "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members, in settings also [Last]
 	Covariance string `json:"covariance"`
-	Rank       int    `json:"rank"`       // columns of D in use; 0 for all
-	Antithetic bool   `json:"antithetic"` // members are drawn in pairs about the mean
+	Rank       int    `json:"rank"`                 // columns of D in use; 0 for all
+	Antithetic bool   `json:"antithetic"`           // members are drawn in pairs about the mean
+	Orthogonal bool   `json:"orthogonal,omitempty"` // at right angles: see [swag.SampleOptions]
 }
 
 // DrawOf returns the draw of a sampler.
 func DrawOf(how swag.SampleOptions) Draw {
-	return Draw{how.Seed, how.Scale, how.Covariance.String(), how.Rank, how.Antithetic}
+	return Draw{how.Seed, how.Scale, how.Covariance.String(), how.Rank, how.Antithetic, how.Orthogonal}
 }
 
 // Options returns the options for a sampler. It fails if the members are checkpoints, which no sampler makes.
 func (d Draw) Options() (swag.SampleOptions, error) {
 	c, err := swag.ParseCovariance(d.Covariance)
-	return swag.SampleOptions{Seed: d.Seed, Scale: d.Scale, Covariance: c, Rank: d.Rank, Antithetic: d.Antithetic}, err
+	return swag.SampleOptions{
+		Seed:       d.Seed,
+		Scale:      d.Scale,
+		Covariance: c,
+		Rank:       d.Rank,
+		Antithetic: d.Antithetic,
+		Orthogonal: d.Orthogonal,
+	}, err
 }
 
 // Settings describe how to make an ensemble. They come from a user, or from a settings file that a study wrote.
@@ -105,6 +114,7 @@ type SettingsForm struct {
 	Scale       float64   `json:"scale"`
 	Rank        int       `json:"rank,omitempty"`
 	Antithetic  bool      `json:"antithetic,omitempty"`
+	Orthogonal  bool      `json:"orthogonal,omitempty"`
 	Members     int       `json:"members,omitempty"`
 	Seed        uint64    `json:"seed"`
 	Temperature float64   `json:"temperature,omitempty"`
@@ -114,12 +124,12 @@ type SettingsForm struct {
 
 // Form returns the settings as files have them.
 func (s *Settings) Form() SettingsForm {
-	return SettingsForm{s.Method(), s.Scale, s.Rank, s.Antithetic, s.Members, s.Seed, s.Temperature, s.Threshold, s.NoiseStd}
+	return SettingsForm{s.Method(), s.Scale, s.Rank, s.Antithetic, s.Orthogonal, s.Members, s.Seed, s.Temperature, s.Threshold, s.NoiseStd}
 }
 
 // Settings is the inverse of [Settings.Form].
 func (f SettingsForm) Settings() Settings {
-	s := Settings{Draw{f.Seed, f.Scale, f.Method, f.Rank, f.Antithetic}, f.Members, f.Temperature, f.Threshold, f.NoiseStd}
+	s := Settings{Draw{f.Seed, f.Scale, f.Method, f.Rank, f.Antithetic, f.Orthogonal}, f.Members, f.Temperature, f.Threshold, f.NoiseStd}
 	if f.Method == SWA {
 		s.Covariance = SWAG
 	}
@@ -136,8 +146,8 @@ func (s *Settings) Like(other Settings) bool {
 	if a.Members == 0 && a.Method != SWAG && a.Method != SWAGDiag || a.Method == SWA { // no draws
 		a.Seed, b.Seed = 0, 0
 	}
-	return a.Method == b.Method && a.Scale == b.Scale && a.Rank == b.Rank && a.Antithetic == b.Antithetic && a.Members == b.Members &&
-		a.Seed == b.Seed && slices.EqualFunc(a.NoiseStd, b.NoiseStd, near)
+	return a.Method == b.Method && a.Scale == b.Scale && a.Rank == b.Rank && a.Antithetic == b.Antithetic && a.Orthogonal == b.Orthogonal &&
+		a.Members == b.Members && a.Seed == b.Seed && slices.EqualFunc(a.NoiseStd, b.NoiseStd, near)
 }
 
 // String describes the settings for messages.
@@ -165,6 +175,8 @@ func (f SettingsForm) check() error {
 		return fmt.Errorf("method %q: has no scale", f.Method)
 	case !draws && f.Antithetic:
 		return fmt.Errorf("method %q: has no pairs", f.Method)
+	case f.Orthogonal && !f.Antithetic:
+		return errors.New("orthogonal: the members are not antithetic")
 	case f.Method != SWAG && f.Rank != 0:
 		return fmt.Errorf("method %q: has no rank", f.Method)
 	case (f.Method == SWA || f.Method == Last) && f.Members != 0:

@@ -17,6 +17,7 @@ func TestSettings(t *testing.T) {
 	for _, s := range []*ensemble.Settings{
 		ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 0.5}, 30),
 		ensemble.FromSampling(swag.SampleOptions{Seed: math.MaxUint64, Scale: 0.125, Rank: 5, Antithetic: true}, 4),
+		ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 0.5, Antithetic: true, Orthogonal: true}, 30),
 		ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal}, 30),
 		ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 30),
 		{Draw: ensemble.Draw{Seed: 1, Covariance: ensemble.Iterates}, Members: 2, Temperature: 1.5973419992094489},

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -17,7 +19,7 @@ import (
 // certain, and the stages correct that. Members that stop early in ensembles of other networks: Inoue, "Adaptive
 // ensemble prediction for deep neural networks" (AISTATS 2019), and Xia and Bouganis (arXiv 2303.08010).
 type Stopping struct {
-	// Tolerance is the largest expected increase of the NLL of a settled example, in nats; see [task.Settling].
+	// Tolerance is the largest expected increase of the NLL of a settled example, in nats.
 	Tolerance float64 `json:"tolerance"`
 	// Errors is the least distance of the prediction of a settled example from another one, in standard errors.
 	Errors float64 `json:"standard_errors"`
@@ -26,9 +28,39 @@ type Stopping struct {
 	// Checks are the numbers of members after which examples are checked. Stages has the correction for each.
 	Checks []int        `json:"checks"`
 	Stages []task.Stage `json:"stages"`
+	// Weights are the weights of the members that ran, in their order, at each check. Their sum is 1. Rules of older versions have
+	// none: members then have those of the ensemble.
+	Weights [][]float64 `json:"weights,omitempty"`
+	// Expected says at each check how large the increase of the NLL is. Without it, the increase is that of [task.Settling].
+	Expected []Expectation `json:"expected,omitempty"`
 	// Guarantee is what the rule was chosen for, and Cost is what it costs on the validation data.
 	Guarantee StoppingGuarantee `json:"promise"`
 	Cost      StoppingCost      `json:"cost"`
+}
+
+// Expectation predicts the increase of the NLL of an example that stops, in nats: exp(Level + Spread·log s + Doubt·log d), where s is
+// the increase by the spread of the members, [task.Settling].Unsettled, and d the [task.Settling].Doubt of their average. The
+// spread of the first few members is itself uncertain.
+type Expectation struct {
+	Level  float64 `json:"level"`
+	Spread float64 `json:"spread"`
+	Doubt  float64 `json:"doubt"`
+}
+
+// Logarithm is log(x + 1e-9), for the numbers of an [Expectation].
+func Logarithm(x float64) float64 { return math.Log(x + 1e-9) }
+
+// Increase returns the expected increase of the NLL.
+func (e *Expectation) Increase(spread, doubt float64) float64 {
+	return math.Exp(e.Level + float64(e.Spread*Logarithm(spread)) + float64(e.Doubt*Logarithm(doubt)))
+}
+
+// Settled reports whether an example needs no more members at a check. The numbers are those of [task.Settling].
+func (s *Stopping) Settled(check int, nats, doubt, errors float64) bool {
+	if s.Expected != nil {
+		nats = s.Expected[check].Increase(nats, doubt)
+	}
+	return nats <= s.Tolerance && errors >= s.Errors
 }
 
 // StoppingGuarantee bounds the effect of stopping.
@@ -57,16 +89,12 @@ type StoppingCost struct {
 	Changed  int     `json:"changed"` // number of decisions that change; −1 for a task that makes none
 }
 
-// LeastMembers is the smallest number of members of a settled example, except of three antithetic pairs.
-const LeastMembers = 5
+// LeastMembers is the smallest number of members of a settled example.
+const LeastMembers = 4
 
 // StoppingChecks returns the numbers of members after which examples are checked: each is a fifth larger than the one
-// before, and a multiple of unit. The last is at most nine tenths of all members. A later stop would save little. Three pairs are
-// checked after two.
+// before, and a multiple of unit. The last is at most nine tenths of all members. A later stop would save little.
 func StoppingChecks(members, unit int) (checks []int) {
-	if unit == 2 && members == LeastMembers+1 {
-		return []int{LeastMembers - 1}
-	}
 	for n := float64(LeastMembers); ; n = max(n+1, n*1.2) {
 		k := (int(math.Round(n)) + unit - 1) / unit * unit
 		if 10*k > 9*members {
@@ -92,8 +120,26 @@ func (s *Stopping) check(members, unit int) error {
 	switch {
 	case !(s.Tolerance > 0) || !(s.Errors >= 0):
 		return fmt.Errorf("tolerance %v and %v standard errors, want positive numbers", s.Tolerance, s.Errors)
-	case !slices.Equal(s.Checks, StoppingChecks(members, unit)) || len(s.Checks) == 0 || len(s.Stages) != len(s.Checks):
-		return fmt.Errorf("checks after %v members with %d stages, want those of %d members", s.Checks, len(s.Stages), members)
+	case len(s.Checks) == 0 || len(s.Stages) != len(s.Checks) ||
+		s.Weights != nil && len(s.Weights) != len(s.Checks) || s.Expected != nil && len(s.Expected) != len(s.Checks):
+		return fmt.Errorf("%d checks with %d stages, %d weights and %d expectations, want as many of each", len(s.Checks), len(s.Stages),
+			len(s.Weights), len(s.Expected))
+	}
+	for k, check := range s.Checks {
+		if check < 2*unit || check >= members || check%unit != 0 || k > 0 && check <= s.Checks[k-1] {
+			return fmt.Errorf("checks after %v of %d members, want some of them, in order, and pairs together", s.Checks, members)
+		}
+		if s.Weights == nil {
+			continue
+		}
+		if w := s.Weights[k]; len(w) != check || !(floats.Min(w) >= 0) || !(math.Abs(floats.Sum(w)-1) < 1e-6) {
+			return fmt.Errorf("weights %v of %d members, want one for each, and 1 as their sum", w, check)
+		}
+	}
+	for _, e := range s.Expected {
+		if !(math.Abs(e.Level)+math.Abs(e.Spread)+math.Abs(e.Doubt) < 1e6) {
+			return fmt.Errorf("expectation %v, want numbers of at most 1e6", e)
+		}
 	}
 	order := slices.Sorted(slices.Values(s.Order))
 	for k, member := range order {

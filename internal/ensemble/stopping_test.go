@@ -28,12 +28,30 @@ func ruleOf(e *ensemble.Ensemble, tolerance float64) *ensemble.Stopping {
 
 // TestSettled computes from each member's probabilities where an example stops and what its row says, by the formulas
 // of docs/formulas.md. The rows are the same for every number of threads, size of memory and batch, and from a later
-// chunk.
+// chunk. Rules of older versions have no weights and no expectations.
 func TestSettled(t *testing.T) {
 	t.Parallel()
+	t.Run("older", func(t *testing.T) { settled(t, func(*ensemble.Stopping) {}) })
+	t.Run("weighted", func(t *testing.T) {
+		settled(t, func(s *ensemble.Stopping) {
+			for k, check := range s.Checks {
+				w := make([]float64, check)
+				for j := range w {
+					w[j] = float64((j*j+k)%5 + 1)
+				}
+				floats.Scale(1/floats.Sum(w), w)
+				s.Weights = append(s.Weights, w)
+				s.Expected = append(s.Expected, ensemble.Expectation{Level: -0.1 * float64(k), Spread: 0.9, Doubt: 0.2})
+			}
+		})
+	})
+}
+
+func settled(t *testing.T, with func(*ensemble.Stopping)) {
 	const members, tolerance = 12, 0.03 // with the statistics of the last checkpoint, members differ much
 	e, networks := ensembleOf(infertest.Network(t, infertest.Posterior(t)), members)
 	e.Stopping = ruleOf(e, tolerance)
+	with(e.Stopping)
 	data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 300})
 	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: data, Want: everything}
 	plain := engine(t)
@@ -46,8 +64,8 @@ func TestSettled(t *testing.T) {
 	stopped := map[int]int{}
 	for i, r := range want {
 		ran, p := members, all[i].Probabilities
-		for _, check := range e.Stopping.Checks {
-			mean, nats := make([]float64, 10), 0.0
+		for at, check := range e.Stopping.Checks {
+			mean, nats, doubt := make([]float64, 10), 0.0, 0.0
 			sd := make([]float64, 10)
 			for c := range mean {
 				var values []float64
@@ -56,8 +74,15 @@ func TestSettled(t *testing.T) {
 				}
 				var v float64
 				mean[c], v = stat.MeanVariance(values, nil)
+				if e.Stopping.Weights != nil {
+					mean[c] = floats.Dot(values, e.Stopping.Weights[at])
+				}
 				v *= (1 - float64(check)/members) / float64(check)
 				nats, sd[c] = nats+v/mean[c]/2, math.Sqrt(v)
+				doubt -= mean[c] * math.Log(mean[c])
+			}
+			if e.Stopping.Expected != nil {
+				nats = math.Exp(-0.1*float64(at) + 0.9*math.Log(nats+1e-9) + 0.2*math.Log(doubt+1e-9))
 			}
 			order := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 			slices.SortStableFunc(order, func(a, b int) int { return int(math.Copysign(1, mean[b]-mean[a])) })
@@ -130,12 +155,20 @@ func TestStoppingChecks(t *testing.T) {
 		members, unit int
 		want          []int
 	}{
-		{5, 1, nil}, {6, 1, []int{5}}, {10, 1, []int{5, 6, 7, 9}}, {30, 1, []int{5, 6, 7, 9, 10, 12, 15, 18, 21, 26}}, {20, 2, []int{6, 8, 10, 12, 16, 18}}, {6, 2, []int{4}}, {7, 2, []int{6}},
+		{4, 1, nil}, {5, 1, []int{4}}, {10, 1, []int{4, 5, 6, 7, 9}}, {30, 1, []int{4, 5, 6, 7, 9, 10, 12, 15, 18, 21, 26}}, {20, 2, []int{4, 6, 8, 10, 12, 16, 18}}, {6, 2, []int{4}}, {7, 2, []int{4, 6}},
 	} {
 		if got := ensemble.StoppingChecks(c.members, c.unit); !slices.Equal(got, c.want) {
 			t.Errorf("%d members: checks %v, want %v", c.members, got, c.want)
 		}
 	}
+}
+
+// weighted adds what rules of older versions do not have.
+func weighted(s *ensemble.Stopping) {
+	for _, check := range s.Checks {
+		s.Weights = append(s.Weights, slices.Repeat([]float64{1 / float64(check)}, check))
+	}
+	s.Expected = make([]ensemble.Expectation, len(s.Checks))
 }
 
 // TestStoppingFile: a rule comes back from a file, and a forged one is refused.
@@ -161,12 +194,22 @@ func TestStoppingFile(t *testing.T) {
 	if err := write(); err != nil {
 		t.Fatal(err)
 	}
+	weighted(e.Stopping)
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
 	for _, forge := range []func(*ensemble.Stopping){
 		func(s *ensemble.Stopping) { s.Tolerance = -1 },
 		func(s *ensemble.Stopping) { s.Checks = []int{1, 2, 3} },
 		func(s *ensemble.Stopping) { s.Stages = s.Stages[1:] },
 		func(s *ensemble.Stopping) { s.Stages[0].Temperature = 0 },
 		func(s *ensemble.Stopping) { s.Order[1] = 0 },
+		func(s *ensemble.Stopping) { s.Weights = [][]float64{{1}} },
+		func(s *ensemble.Stopping) { weighted(s); s.Weights[0][0] = -1 },
+		func(s *ensemble.Stopping) { weighted(s); s.Weights[1][0] = 2 },
+		func(s *ensemble.Stopping) { weighted(s); s.Weights[1] = s.Weights[1][1:] },
+		func(s *ensemble.Stopping) { s.Expected = make([]ensemble.Expectation, 1) },
+		func(s *ensemble.Stopping) { weighted(s); s.Expected[0].Doubt = 1e300 },
 		func(s *ensemble.Stopping) { s.Order = s.Order[1:] },
 	} {
 		e.Stopping = ruleOf(e, 1e-3)

@@ -48,7 +48,7 @@ func (s *Scorer) resultBytes() int64 {
 		n += int64(s.count * (4*s.width() + 8))
 	}
 	if s.settle != nil {
-		n += int64(8 * s.settle.Unit * s.width())
+		n += int64(8 * (s.settle.Unit*s.width() + len(s.settle.Weights)*(s.width()+1)))
 	}
 	return n
 }
@@ -70,7 +70,7 @@ func (c *Chunk) make() {
 		c.Members, c.Entropies = zeros(c.Members, c.Len*c.scorer.count*c.scorer.width()), zeros(c.Entropies, c.Len*c.scorer.count)
 	}
 	if c.scorer.settle != nil {
-		c.spread.make(c.Len, c.scorer.width(), c.scorer.settle.Unit)
+		c.spread.make(c.Len, c.scorer.width(), c.scorer.settle.Unit, c.scorer.settle.Weights)
 		c.Ran = zeros(c.Ran, c.Len)
 	}
 }
@@ -89,7 +89,7 @@ func (c *Chunk) add(row, k int, outcome []float64, entropy, weight float64) {
 	c.Add(row, outcome, entropy, weight)
 	if c.scorer.settle != nil {
 		c.Ran[row] = k + 1
-		c.spread.add(row, k, outcome, weight)
+		c.spread.add(row, k, outcome, entropy, weight)
 	}
 	if c.scorer.keep {
 		kept := c.Members[(row*c.scorer.count+k)*len(outcome):][:len(outcome)]

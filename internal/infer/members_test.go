@@ -16,8 +16,8 @@ func TestMembersOfAnyBudget(t *testing.T) {
 	t.Parallel()
 	p := infertest.Posterior(t)
 	const count = 3
-	drawn := func(b *memory.Budget) (all []float32) {
-		d, err := infer.NewDrawer(p, swag.SampleOptions{Seed: 1, Scale: 0.5}, b)
+	drawn := func(b *memory.Budget, antithetic bool) (all []float32) {
+		d, err := infer.NewDrawer(p, swag.SampleOptions{Seed: 1, Scale: 0.5, Antithetic: antithetic}, b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,16 +30,18 @@ func TestMembersOfAnyBudget(t *testing.T) {
 		}
 		return all
 	}
-	want := drawn(nil)
-	if int64(len(want)) != count*p.Len() || slices.Equal(want[:p.Len()], want[p.Len():2*p.Len()]) {
-		t.Fatalf("%d numbers of %d members", len(want), count)
-	}
-	one := 4 * p.Len()
-	for _, share := range []int64{2 * one, one, one - 1, 0} {
-		if b := memory.New(8*share + 1); b.Weights() != share {
-			t.Errorf("weights have %d bytes, want %d", b.Weights(), share)
-		} else if !slices.Equal(drawn(b), want) {
-			t.Errorf("with %d bytes for weights of %d bytes, members differ", share, one)
+	for _, antithetic := range []bool{false, true} {
+		want := drawn(nil, antithetic)
+		if int64(len(want)) != count*p.Len() || slices.Equal(want[:p.Len()], want[p.Len():2*p.Len()]) {
+			t.Fatalf("%d numbers of %d members", len(want), count)
+		}
+		one := 4 * p.Len()
+		for _, share := range []int64{2 * one, one, one - 1, 0} {
+			if b := memory.New(8*share + 1); b.Weights() != share {
+				t.Errorf("weights have %d bytes, want %d", b.Weights(), share)
+			} else if !slices.Equal(drawn(b, antithetic), want) {
+				t.Errorf("antithetic %v, with %d bytes for weights of %d bytes, members differ", antithetic, share, one)
+			}
 		}
 	}
 }

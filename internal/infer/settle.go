@@ -21,9 +21,13 @@ type Settling struct {
 	Checks []int
 	// Unit is the number of consecutive models that are drawn together: 2 for antithetic pairs, otherwise 1.
 	Unit int
-	// Settled reports whether an example is settled. variance is the variance of each number of the average about the
-	// average over all models. Both slices are valid only during the call. The calls come from one goroutine.
-	Settled func(average task.Average, variance []float64) bool
+	// Weights, if not nil, has the weights that the average at each check gives to the models so far. The sum of each list is 1.
+	// Without Weights models have their own. The average over all models always has their own.
+	Weights [][]float64
+	// Settled reports whether an example is settled at a check, which is an index of Checks. variance is the variance of each
+	// number of the average of equal models about the average over all models. Both slices are valid only during the call. The
+	// calls come from one goroutine.
+	Settled func(check int, average task.Average, variance []float64) bool
 }
 
 // next returns the first check after so many models, or a number beyond all models.
@@ -45,17 +49,29 @@ type spread struct {
 	first   []float64 // the first outcome of a pair, n×Width; nil if a unit is one model
 	weight  []float64 // Σ w over models, n
 	weight2 []float64 // Σ w² over units, n
+	weights [][]float64
+	early   []float64 // the averages with these weights, each with the average entropy: n×checks×(Width+1)
 }
 
-func (s *spread) make(n, width, unit int) {
+func (s *spread) make(n, width, unit int, weights [][]float64) {
 	s.squares, s.weight, s.weight2 = zeros(s.squares, n*width), zeros(s.weight, n), zeros(s.weight2, n)
+	s.weights, s.early = weights, zeros(s.early, n*len(weights)*(width+1))
 	if unit > 1 {
 		s.first = zeros(s.first, n*width)
 	}
 }
 
 // add adds the outcome of model k for an example.
-func (s *spread) add(row, k int, outcome []float64, w float64) {
+func (s *spread) add(row, k int, outcome []float64, entropy, w float64) {
+	for check, weights := range s.weights {
+		if k < len(weights) && weights[k] != 0 {
+			sum := s.early[(row*len(s.weights)+check)*(len(outcome)+1):]
+			for c, v := range outcome {
+				sum[c] += float64(weights[k] * v)
+			}
+			sum[len(outcome)] += float64(weights[k] * entropy)
+		}
+	}
 	at := row * len(outcome)
 	s.weight[row] += w
 	if s.first != nil {
@@ -90,6 +106,13 @@ func (s *spread) variance(dst []float64, row, ran, all int, average []float64) {
 	}
 }
 
+// average copies the average at a check to dst, of Width numbers.
+func (s *spread) average(dst []float64, row, check int) task.Average {
+	sum := s.early[(row*len(s.weights)+check)*(len(dst)+1):]
+	copy(dst, sum)
+	return task.Average{Outcome: dst, Entropy: sum[len(dst)]}
+}
+
 // varianceRounding bounds the rounding of Σx²/n − mean², as a multiple of mean².
 const varianceRounding = 1e-14
 
@@ -97,15 +120,15 @@ const varianceRounding = 1e-14
 type Running struct {
 	sums   Sums
 	spread spread
-	unit   int
+	settle *Settling
 	ran    int
 }
 
-// NewRunning returns a Running of no models. unit is that of [Settling].
-func NewRunning(t task.Task, unit int) *Running {
-	r := &Running{unit: unit}
+// NewRunning returns a Running of no models.
+func NewRunning(t task.Task, s *Settling) *Running {
+	r := &Running{settle: s}
 	r.sums.Init("", 1, t)
-	r.spread.make(1, t.About().Width, unit)
+	r.spread.make(1, t.About().Width, s.Unit, s.Weights)
 	return r
 }
 
@@ -113,7 +136,7 @@ func NewRunning(t task.Task, unit int) *Running {
 func (r *Running) Add(outcome []float64, entropy, weight float64) {
 	r.sums.Add(0, outcome, entropy, weight)
 	r.sums.Weight += weight
-	r.spread.add(0, r.ran, outcome, weight)
+	r.spread.add(0, r.ran, outcome, entropy, weight)
 	r.ran++
 }
 
@@ -122,7 +145,10 @@ func (r *Running) Average(all int) (a task.Average, variance []float64) {
 	n := len(r.sums.Outcome)
 	a, variance = r.sums.Average(make([]float64, n), 0), make([]float64, n)
 	if r.ran < all {
-		r.spread.variance(variance, 0, r.ran/r.unit, all/r.unit, a.Outcome)
+		r.spread.variance(variance, 0, r.ran/r.settle.Unit, all/r.settle.Unit, a.Outcome)
+	}
+	if check, found := slices.BinarySearch(r.settle.Checks, r.ran); found && r.settle.Weights != nil {
+		a = r.spread.average(a.Outcome, 0, check)
 	}
 	return a, variance
 }
@@ -132,6 +158,14 @@ func (c *Chunk) Average(dst []float64, i int) task.Average {
 	if c.Ran == nil {
 		return c.Sums.Average(dst, i)
 	}
+	if check, found := slices.BinarySearch(c.scorer.settle.Checks, c.Ran[i]); found && c.spread.weights != nil {
+		return c.spread.average(dst, i, check)
+	}
+	return c.plain(dst, i)
+}
+
+// plain returns the average in which the models that example i went through have their own weights.
+func (c *Chunk) plain(dst []float64, i int) task.Average {
 	one := Sums{Outcome: c.Outcome[i*len(dst):][:len(dst)], Entropy: c.Entropy[i : i+1], Weight: c.spread.weight[i]}
 	return one.Average(dst, 0)
 }
@@ -154,7 +188,8 @@ func (s *Scorer) openRows(open []int, x *examples) []int {
 // runs that these save as done.
 func (c *Chunk) settle(ran int) {
 	s := c.scorer
-	if _, check := slices.BinarySearch(s.settle.Checks, ran); !check {
+	check, found := slices.BinarySearch(s.settle.Checks, ran)
+	if !found {
 		return
 	}
 	width := s.width()
@@ -163,9 +198,8 @@ func (c *Chunk) settle(ran int) {
 		if c.Errs[row] != nil {
 			return true
 		}
-		average := c.Average(outcome, row)
-		c.spread.variance(variance, row, ran/s.settle.Unit, s.count/s.settle.Unit, average.Outcome)
-		if !s.settle.Settled(average, variance) {
+		c.spread.variance(variance, row, ran/s.settle.Unit, s.count/s.settle.Unit, c.plain(outcome, row).Outcome)
+		if !s.settle.Settled(check, c.Average(outcome, row), variance) {
 			return false
 		}
 		s.report(s.count - ran)

@@ -106,6 +106,7 @@ type StudyOptions struct {
 	Checkpoints []string // the folders where the posteriors' checkpoints are now
 	Members     int
 	Antithetic  bool // members are drawn in pairs
+	Orthogonal  bool // at right angles: see [swag.SampleOptions]
 	Scale       float64
 	GivenScale  bool   // the user gave Scale
 	Tune        string // the file of tuned settings, or ""

@@ -40,6 +40,7 @@ func (a *Opener) OpenStudy(ctx context.Context, o StudyOptions, posteriors []str
 		Scale:      o.Scale,
 		Members:    o.Members,
 		Antithetic: o.Antithetic,
+		Orthogonal: o.Orthogonal,
 	}}
 	if err := a.open(ctx, l, posteriors, withMethods); err != nil {
 		l.Close()

@@ -22,6 +22,9 @@ type Settling interface {
 	//   - nats: the expected increase of the NLL, for each number that [Task.Likelihoods] returns.
 	//   - errors: the distance of the prediction from another one, in standard errors; +Inf without decisions.
 	Unsettled(average, variance []float64, threshold float64) (nats, errors float64)
+	// Doubt says how uncertain an average is: the entropy for each number that [Task.Likelihoods] returns, or the epistemic share
+	// of a variance. The less, the smaller are the divergences of other averages.
+	Doubt(average []float64) float64
 	// Changed reports whether two calibrated outcomes lead to different decisions.
 	Changed(a, b []float64, threshold float64) bool
 	// Match fits how averages over few members differ from the averages of the same examples over all members.
@@ -157,6 +160,8 @@ func (t classes) Complete(few *Average, s Stage) {
 	few.Entropy = total - s.disagreement(mutual, total)
 }
 
+func (t classes) Doubt(average []float64) float64 { return calibrate.Entropy(average) }
+
 // Unsettled differs from that of classes in the decision, which the threshold makes.
 func (t binary) Unsettled(p, variance []float64, threshold float64) (nats, errors float64) {
 	nats, _ = t.classes.Unsettled(p, variance, 0)
@@ -179,6 +184,8 @@ func (t labels) Unsettled(average, variance []float64, _ float64) (nats, errors 
 	}
 	return nats, errors
 }
+
+func (t labels) Doubt(average []float64) float64 { return stat.Mean(t.entropies(average), nil) }
 
 func (t labels) Changed(a, b []float64, _ float64) bool {
 	for k := range t.Count {
@@ -225,17 +232,24 @@ func (t regressionTask) Unsettled(average, variance []float64, _ float64) (nats,
 	return nats, math.Inf(1)
 }
 
+func (t regressionTask) Doubt(average []float64) float64 {
+	return stat.Mean(epistemicShares(average), nil)
+}
+
+// epistemicShares returns the epistemic part of the variance of each target.
+func epistemicShares(outcome []float64) (shares []float64) {
+	for o := range slices.Chunk(outcome, perTarget) {
+		m := regression.MomentsOf(o[0], o[1], o[2])
+		shares = append(shares, m.Epistemic/m.Variance())
+	}
+	return shares
+}
+
 // Changed returns false, because a regression makes no decision.
 func (t regressionTask) Changed(_, _ []float64, _ float64) bool { return false }
 
 func (t regressionTask) Match(few, all []Average) Stage {
-	less, more := both(few, all, func(a Average) (shares []float64) {
-		for o := range slices.Chunk(a.Outcome, perTarget) {
-			m := regression.MomentsOf(o[0], o[1], o[2])
-			shares = append(shares, m.Epistemic/m.Variance())
-		}
-		return shares
-	})
+	less, more := both(few, all, func(a Average) []float64 { return epistemicShares(a.Outcome) })
 	return stageOf(1, less, more)
 }
 

@@ -65,12 +65,41 @@ def variate(seed, member, c):
         u = mix(u + WEYL & MASK)
 
 
-def draw(p, seed, member, scale, diagonal=False, antithetic=False):
+def coordinates(seed, member, columns):
+    return [variate(seed, member, 2**40 - 1 - k) for k in range(columns)]
+
+
+def total(terms):
+    out = 0.0  # sum() compensates for rounding since Python 3.12
+    for term in terms:
+        out += term
+    return out
+
+
+def norm(x):
+    return math.sqrt(total(v * v for v in x))
+
+
+def draw(p, seed, member, scale, diagonal=False, antithetic=False, orthogonal=False):
     sign = 1
     if antithetic and member % 2 == 1:
         member, sign = member - 1, -1
     divisor = p["options"]["divisor"]
-    z2 = [sign * variate(seed, member, 2**40 - 1 - k) for k in range(len(p["deviations"]))]
+    columns = len(p["deviations"])
+    z2 = coordinates(seed, member, columns)
+    if orthogonal:
+        before = []
+        for pair in range(member // 2 // columns * columns, member // 2 + 1):
+            z2 = coordinates(seed, 2 * pair, columns)
+            length = norm(z2)
+            for _ in range(2):
+                for u in before:
+                    along = total(a * b for a, b in zip(u, z2))
+                    z2 = [z - along * v for z, v in zip(z2, u)]
+            by = 1 / norm(z2)
+            before.append([z * by for z in z2])
+        z2 = [z * length for z in before[-1]]
+    z2 = [sign * z for z in z2]
     out = []
     for i, (mean, variance) in enumerate(zip(p["mean"], p["variance"])):
         low_rank = np.float32(0)
@@ -89,7 +118,7 @@ with safe_open("posterior.safetensors", "numpy") as file:
 p["options"] = json.loads(metadata["options"])
 
 page = (HERE / "../../docs/formats.md").read_text()
-code = re.search(r"```python\n(.*?)```", page, re.S).group(1)
+code = re.search(r"```python\n(import .*?)```", page, re.S).group(1)
 printed = io.StringIO()
 np.set_printoptions(precision=6)
 with contextlib.redirect_stdout(printed):
@@ -109,6 +138,7 @@ reading = {
             {"seed": 1, "member": 0, "scale": 0.5},
             {"seed": 1, "member": 29, "scale": 0.5},
             {"seed": 1, "member": 29, "scale": 2.0, "antithetic": True},
+            {"seed": 3, "member": 5, "scale": 0.5, "antithetic": True, "orthogonal": True},
             {"seed": MASK, "member": 7, "scale": 1.0, "diagonal": True},
         )
     ],

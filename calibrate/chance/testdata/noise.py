@@ -80,19 +80,22 @@ v2 = max(0, np.var(k, ddof=1) - np.mean(noise)) / 2 / groups**2
 third = float(np.mean((bias - d.mean(1)) ** 3)) * groups**2 / (groups - 1) / (groups - 2) / groups**2
 out["draws"] = {"third": third, "all": loss.tolist(), "without": without.tolist(), "weights": weights.tolist(), "bias": bias, "variance": float(max(v1 - v2, v2 / 2, 0))}
 
-# Student's intervals, with Satterthwaite's degrees of freedom where draws add to them.
+# Student's intervals, with Cochran's quantile where draws add to them.
 out["difference"] = []
-for n, fits, w, dof, bias, third in [(50, 0, 0, 0, 0, 0), (50, 4e-4, 1e-3, 9, 0.01, 2e-5), (200, 0, 3e-3, 29, -0.002, -1)]:
+for n, fits, w, dof, bias, third in [(50, 0, 0, 0, 0, 0), (50, 4e-4, 1e-3, 9, 0.01, 2e-5), (200, 0, 3e-3, 29, -0.002, -1), (200, 0, 1e-3, 2, -0.002, 1e-6)]:
     x = rng.normal(0.05, 0.3, n)
     v = x.var(ddof=1) / n + fits
     half = student.ppf(0.975, n - 1) * np.sqrt(v)
-    nu = (v + w) ** 2 / (v * v / (n - 1) + (w * w / dof if dof else 0))
-    more = student.ppf(0.975, nu) * np.sqrt(v + w)
     mu = x.mean()
-    gamma = np.clip(third / (v + w) ** 1.5, -1, 1) * (1 + 2 * student.ppf(0.975, nu) ** 2) / 6 * np.sqrt(v + w)
-    low, high = more - min(0, gamma), more + max(0, gamma)
+
+    def interval(center, v):
+        t = (v * student.ppf(0.975, n - 1) + (w * student.ppf(0.975, dof) if dof else 0)) / (v + w)
+        s = np.sqrt(v + w)
+        shift = np.clip(third / s**3, -1, 1) * (1 + 2 * t**2) / 6 * s
+        return [center - t * s + min(0, shift), center + t * s + max(0, shift)]
+
     out["difference"].append({"losses": x.tolist(), "fits": fits, "draws": w, "dof": dof, "bias": bias, "third": third, "low": mu - half, "high": mu + half, "p": float(2 * student.sf(abs(mu) / np.sqrt(v), n - 1)),
-                              "other": [mu - low, mu + high], "many": [mu - bias - low, mu - bias + high]})
+                              "other": interval(mu, v), "many": interval(mu - bias, v + (bias**2 / dof if dof else 0))})
 
 path = pathlib.Path(__file__).with_name("noise.json")
 path.write_text(json.dumps(out, indent=1) + "\n")

@@ -50,6 +50,7 @@ func possible(how swag.SampleOptions, n *infer.Network) swag.SampleOptions {
 		Covariance: swag.Diagonal,
 		Scale:      swag.Diagonal.DefaultScale(),
 		Antithetic: how.Antithetic,
+		Orthogonal: how.Orthogonal,
 	}
 }
 

@@ -33,7 +33,7 @@ func (b Training) ForMember(n *infer.Network, how swag.SampleOptions, k int) Tra
 
 // undivided leaves out what never changes the first member.
 func undivided(how swag.SampleOptions) swag.SampleOptions {
-	how.Workers, how.Antithetic = 0, false
+	how.Workers, how.Antithetic, how.Orthogonal = 0, false, false
 	return how
 }
 

@@ -38,9 +38,8 @@ type Sample struct {
 	labels target.Target
 }
 
-// Hold reads up to [Examples] examples into at most so many bytes, but at least one example. It cuts the data into
-// stretches of equal length, and a fixed seed chooses one example of each. So a sample of sorted data holds every
-// class that is not rare.
+// Hold reads up to [Examples] examples into at most so many bytes, but at least one example, as [Spread] chooses them. So a sample of
+// sorted data holds every class that is not rare.
 //
 // Goroutines of the given number share the reading. Examples that cannot be read are counted. If none can be read,
 // the sample is empty, and the error is that of the first. An error of [dataset.Fatal] ends the reading.
@@ -56,11 +55,7 @@ func HoldFew(d dataset.Dataset, examples int, bytes int64, goroutines int) (*Sam
 	}
 	n := min(examples, d.Len(), int(max(1, bytes/max(1, size.Bytes()))))
 	s := &Sample{Dataset: d}
-	rows := make([]int, n)
-	for k := range rows {
-		first, end := k*d.Len()/n, (k+1)*d.Len()/n
-		rows[k] = first + int(splitmix.Nth(seed, uint64(k))%uint64(end-first))
-	}
+	rows := Spread(n, d.Len())
 	labels, failed := dataset.LoadRows(d, rows)
 	if failed != nil {
 		return nil, failed
@@ -94,6 +89,16 @@ func HoldFew(d dataset.Dataset, examples int, bytes int64, goroutines int) (*Sam
 	}
 	s.labels = labels.Pick(held)
 	return s, nil
+}
+
+// Spread returns the indices of n of so many examples, in ascending order: one of each stretch, chosen by a fixed seed.
+func Spread(n, of int) []int {
+	rows := make([]int, min(n, of))
+	for k := range rows {
+		first, end := k*of/len(rows), (k+1)*of/len(rows)
+		rows[k] = first + int(splitmix.Nth(seed, uint64(k))%uint64(end-first))
+	}
+	return rows
 }
 
 // spread returns the indices of at most n examples from all over the sample.

@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -349,19 +350,17 @@ type stratum struct {
 	outcomes [][]float64
 }
 
-// units returns the independent draws among the outcomes, and the number of independent draws among all members.
-func (s stratum) units() (units [][]float64, count int) {
-	if !s.pairs {
-		return s.outcomes, s.count
+// units returns the averages of the independent draws among the outcomes, and how many members each has: of an odd number of members
+// in pairs the last is alone.
+func (s stratum) units() (units [][]float64, sizes []float64) {
+	unit := 1
+	if s.pairs {
+		unit = 2
 	}
-	for j := 0; j+1 < len(s.outcomes); j += 2 {
-		mean := make([]float64, len(s.outcomes[j]))
-		for i := range mean {
-			mean[i] = (s.outcomes[j][i] + s.outcomes[j+1][i]) / 2
-		}
-		units = append(units, mean)
+	for some := range slices.Chunk(s.outcomes, unit) {
+		units, sizes = append(units, average([]stratum{{weight: 1, outcomes: some}})), append(sizes, float64(len(some)))
 	}
-	return units, s.count / 2
+	return units, sizes
 }
 
 // average returns Σ w·p̄ over the strata, with weights that add up to 1.
@@ -382,8 +381,8 @@ func average(strata []stratum) []float64 {
 }
 
 // monteCarlo returns the root mean square, over the numbers of an outcome, of the standard error of the average over
-// all members. The standard error is √(Σ w²·s²/n) over the strata. Here s² is the unbiased variance over the
-// independent draws of a stratum. The number of draws among all its members is n. A stratum with a single draw has no
+// all members. The standard error is √(Σ w²·v·k/n) over the strata. Here v is the variance of the average over the k measured ones of n
+// members. With shares h of k in G independent draws, v = G/(G−1)·Σ h²(u−ū)², for equal ones s²/G. A stratum with a single draw has no
 // such error.
 func monteCarlo(strata []stratum) float64 {
 	total, sum := 0.0, 0.0
@@ -391,21 +390,19 @@ func monteCarlo(strata []stratum) float64 {
 		total += s.weight
 	}
 	for _, s := range strata {
-		units, n := s.units()
-		k := float64(len(units))
-		if k < 2 {
+		units, sizes := s.units()
+		draws, measured := float64(len(units)), float64(len(s.outcomes))
+		if draws < 2 {
 			continue
 		}
-		for i := range units[0] {
-			mean, squares := 0.0, 0.0
-			for _, u := range units {
-				mean += u[i] / k
+		mean, w := average([]stratum{{weight: 1, outcomes: s.outcomes}}), s.weight/total
+		for i, m := range mean {
+			squares := 0.0
+			for j, u := range units {
+				d := sizes[j] / measured * (u[i] - m)
+				squares += d * d
 			}
-			for _, u := range units {
-				squares += (u[i] - mean) * (u[i] - mean)
-			}
-			w := s.weight / total
-			sum += w * w * squares / (k - 1) / float64(n) / float64(len(units[0]))
+			sum += w * w * squares * draws / (draws - 1) * measured / float64(s.count) / float64(len(mean))
 		}
 	}
 	return math.Sqrt(sum)

@@ -27,6 +27,9 @@ func TestMonteCarlo(t *testing.T) {
 		"two of thirty":  {[]stratum{{weight: 30, count: 30, outcomes: two}}, 0.4 / math.Sqrt(2*30)},
 		"four of twelve": {[]stratum{{weight: 12, count: 12, outcomes: bernoulli}}, math.Sqrt(3. / 16 * 4 / 3 / 12)},
 		"pairs":          {[]stratum{{weight: 20, count: 20, pairs: true, outcomes: pairs}}, 0.4 / math.Sqrt(2*10)},
+		// Of three, the pair of mean 0.2 counts twice and the last, 0.8, once: 2·((2/3·0.2)² + (1/3·0.4)²) around 0.4.
+		"a pair and one": {[]stratum{{weight: 3, count: 3, pairs: true, outcomes: [][]float64{pairs[0], pairs[1], pairs[3]}}}, 0.8 / 3},
+		"four of 21":     {[]stratum{{weight: 21, count: 21, pairs: true, outcomes: pairs}}, 0.4 / math.Sqrt(21)},
 		"alike":          {[]stratum{{weight: 3, count: 3, outcomes: same}}, 0},
 		"one":            {[]stratum{{weight: 1, count: 1, outcomes: single}}, 0},
 		"a mixture": {[]stratum{{weight: 15, count: 10, outcomes: two}, {weight: 5, count: 10, outcomes: bernoulli}},

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -59,24 +58,29 @@ func (x *seen) some(rows []int) *seen {
 // applied is what a rule does to examples on which it was not chosen.
 type applied struct{ members, divergence, labels, changed float64 }
 
-// apply follows a rule on the examples of x, which were looked at in its order.
+// follow runs the members over the examples of x as a rule says.
+func (x *seen) follow(rule *ensemble.Stopping) *seen {
+	x.order, x.checks, x.full = rule.Order, rule.Checks, make([]task.Average, len(x.members))
+	x.make()
+	x.run(rule.Weights, x.rows())
+	return x
+}
+
+// apply stops the examples of x, which followed a rule, as the rule says.
 func (x *seen) apply(t *testing.T, rule *ensemble.Stopping) (a applied) {
 	t.Helper()
 	n, width := len(x.full), x.task.About().Width
-	followed := x.outcomes(func(i int) []float64 {
+	followed := x.outcomes(x.rows(), func(i int) []float64 {
 		for k, check := range rule.Checks {
-			if x.nats[k][i] <= rule.Tolerance && x.errors[k][i] >= rule.Errors {
-				few := x.early[k][i]
-				few.Outcome = slices.Clone(few.Outcome)
-				x.task.Complete(&few, rule.Stages[k])
+			if rule.Settled(k, x.spread[k][i], x.doubt[k][i], x.errors[k][i]) {
 				a.members += float64(check) / float64(n)
-				return few.Outcome
+				return x.completed(i, k, rule.Stages[k])
 			}
 		}
-		a.members += members / float64(n)
+		a.members += float64(len(rule.Order)) / float64(n)
 		return x.full[i].Outcome
 	})
-	all := x.outcomes(func(i int) []float64 { return x.full[i].Outcome })
+	all := x.outcomes(x.rows(), func(i int) []float64 { return x.full[i].Outcome })
 	for i := range n {
 		a.divergence += task.Increase(x.task, all[i*width:][:width], followed[i*width:][:width]) / float64(n)
 		if x.task.Changed(all[i*width:][:width], followed[i*width:][:width], x.threshold) {
@@ -125,8 +129,7 @@ func TestFresh(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			test.look(result.Chosen.Order)
-			a := test.apply(t, result.Chosen)
+			a := test.follow(result.Chosen).apply(t, result.Chosen)
 			if a.divergence > c.guarantee.NLL {
 				beyond++
 			}

@@ -14,7 +14,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -37,7 +36,7 @@ const (
 	// distance of 3 leaves at most 0.04 % of decisions changed, and costs less than 0.2 members.
 	standardErrors = 3
 	// Candidates for the tolerance are largest·step^k, down to least, in nats.
-	largest, least, step = 0.1, 1e-10, 2
+	largest, least, step = 0.1, 1e-10, 1.3
 	folds                = 5
 	// A correction needs this many settled examples, and this share of all. Otherwise it joins the next one.
 	stageExamples, stageShare = 50, 0.02
@@ -64,7 +63,7 @@ type Result struct {
 }
 
 // ErrTooFew is the error for an ensemble with too few members to stop early.
-var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed", ensemble.LeastMembers)
+var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 5 are needed", ensemble.LeastMembers)
 
 var (
 	// ErrBroken is the error for a guarantee that no candidate keeps.
@@ -84,11 +83,15 @@ type seen struct {
 	entropies [][]float64
 	order     []int
 	checks    []int
-	full      []task.Average   // over all members, by example
-	early     [][]task.Average // the averages so far, by check and example
-	nats      [][]float64      // see [task.Settling].Unsettled
+	weights   [][]float64            // see [ensemble.Stopping]
+	expected  []ensemble.Expectation // likewise
+	full      []task.Average         // over all members, by example
+	early     [][]task.Average       // the averages so far, by check and example
+	spread    [][]float64            // the numbers of [task.Settling]
+	doubt     [][]float64
 	errors    [][]float64
-	before    []float64 // loss of each example with all members; nil without labels
+	nats      [][]float64 // the expected increase of the NLL
+	before    []float64   // loss of each example with all members; nil without labels
 }
 
 // Run runs all members over the data, and chooses the largest tolerance that keeps the guarantee.
@@ -101,7 +104,7 @@ func (s *Study) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	if n < 2*folds {
 		return nil, fmt.Errorf("%s: %s, want at least %d", s.Data, report.Plural(n, "example"), 2*folds)
 	}
-	x.look(x.herd())
+	x.look()
 	r, err := x.choose(s.Guarantee, s.Data)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", s.Scoring.Ensemble.Path, err)
@@ -152,105 +155,116 @@ func (s *Study) see(ctx context.Context, run infer.Run) (*seen, error) {
 	return x, nil
 }
 
-// herd orders the members so that the averages over the first ones are near the average over all. The next member, or
-// antithetic pair, is always the one that makes the squared distance of the averages smallest. The distance is a sum
-// over examples and numbers. This is kernel herding (Chen, Welling and Smola, UAI 2010) with the outcomes as features.
-// Members differ in quality, so the first ones in the order of the draws may be better or worse than all.
-func (x *seen) herd() (order []int) {
-	all, unit := x.ensemble.Members(), x.ensemble.Unit()
-	weights := x.ensemble.Weights()
-	width := x.task.About().Width
-	// With G the Gram matrix of the weighted outcomes, distances need no pass over the examples.
-	gram := mat.NewSymDense(all, nil)
-	row := make([][]float64, all)
-	for k := range row {
-		row[k] = make([]float64, width)
-	}
-	for _, members := range x.members {
-		for k := range row {
-			for c := range width {
-				row[k][c] = weights[k] * float64(members[k*width+c])
-			}
-		}
-		for a := range all {
-			for b := a; b < all; b++ {
-				gram.SetSym(a, b, gram.At(a, b)+floats.Dot(row[a], row[b]))
-			}
-		}
-	}
-	toAll := make([]float64, all) // the product of a member with the sum of all
-	for a := range all {
-		for b := range all {
-			toAll[a] += gram.At(a, b)
-		}
-	}
-	taken := make([]bool, all)
-	toTaken := make([]float64, all)
-	var square, product, weight float64 // of the sum of those taken: with itself, and with the sum of all
-	for all-len(order) >= unit {
-		best, least := -1, math.Inf(1)
-		add := func(k int) (s, p, w float64) {
-			s, p, w = square, product, weight
-			for a := k; a < k+unit; a++ {
-				p, w = p+toAll[a], w+weights[a]
-				s += 2 * toTaken[a]
-				for b := k; b < k+unit; b++ {
-					s += gram.At(a, b)
-				}
-			}
-			return s, p, w
-		}
-		for k := 0; k+unit <= all; k += unit {
-			if taken[k] {
-				continue
-			}
-			if s, p, w := add(k); s/(w*w)-2*p/w < least {
-				best, least = k, s/(w*w)-2*p/w
-			}
-		}
-		square, product, weight = add(best)
-		taken[best] = true
-		for a := best; a < best+unit; a++ {
-			order = append(order, a)
-			for b := range all {
-				toTaken[b] += gram.At(a, b)
-			}
-		}
-	}
-	if all%unit > 0 {
-		order = append(order, all-1) // it has no partner
-	}
-	return order
+// look orders the members, weighs them at each check, and predicts how much the NLL of each example increases if it stops there. The
+// weights and the prediction of an example are fitted without it. look frees the outcomes of each member.
+func (x *seen) look() {
+	x.full = make([]task.Average, len(x.members))
+	all := x.rows()
+	of := x.units(all)
+	x.order, x.checks = of.members(of.order()), x.ensemble.StoppingChecks()
+	x.weights = of.weights(x.order, x.checks)
+	x.make()
+	split := calibrate.Folds(len(all), folds, x.seed)
+	weigh := func(rows []int) ([][]float64, error) { return x.units(rows).weights(x.order, x.checks), nil }
+	calibrate.CrossFit(split, weigh, x.run)
+	x.members, x.entropies = nil, nil
+	predict := func(rows []int) ([]ensemble.Expectation, error) { return x.expect(rows), nil }
+	x.expected, _ = predict(all)
+	calibrate.CrossFit(split, predict, x.predict)
 }
 
-// look computes the averages over the first members in the given order, and frees those of each member.
-func (x *seen) look(order []int) {
-	x.order, x.checks = order, x.ensemble.StoppingChecks()
-	all, unit, width := len(order), x.ensemble.Unit(), x.task.About().Width
-	weights, threshold := x.ensemble.Weights(), x.ensemble.RawThreshold(x.task, x.threshold)
-	n := len(x.members)
-	for range x.checks {
-		x.early, x.nats, x.errors = append(x.early, make([]task.Average, n)), append(x.nats, make([]float64, n)),
-			append(x.errors, make([]float64, n))
+// make makes room for what is known of each example at each check.
+func (x *seen) make() {
+	n := len(x.full)
+	x.early = make([][]task.Average, len(x.checks))
+	for k := range x.checks {
+		x.early[k] = make([]task.Average, n)
 	}
+	x.spread, x.doubt, x.errors, x.nats = numbers(len(x.checks), n), numbers(len(x.checks), n), numbers(len(x.checks), n), numbers(len(x.checks), n)
+}
+
+func numbers(checks, n int) (of [][]float64) {
+	for range checks {
+		of = append(of, make([]float64, n))
+	}
+	return of
+}
+
+// run averages the members in their order with the given weights at each check, for some examples.
+func (x *seen) run(weights [][]float64, rows []int) {
+	all, width := len(x.order), x.task.About().Width
+	own, threshold := x.ensemble.Weights(), x.ensemble.RawThreshold(x.task, x.threshold)
 	outcome := make([]float64, width)
-	for i, members := range x.members {
-		running := infer.NewRunning(x.task, unit)
-		for ran, k := range order {
+	for _, i := range rows {
+		running := infer.NewRunning(x.task, &infer.Settling{Checks: x.checks, Unit: x.ensemble.Unit(), Weights: weights})
+		for ran, k := range x.order {
 			for c := range outcome {
-				outcome[c] = float64(members[k*width+c])
+				outcome[c] = float64(x.members[i][k*width+c])
 			}
-			running.Add(outcome, x.entropies[i][k], weights[k]*float64(all))
+			running.Add(outcome, x.entropies[i][k], own[k]*float64(all))
 			if at, check := slices.BinarySearch(x.checks, ran+1); check {
 				a, variance := running.Average(all)
-				x.early[at][i] = a
-				x.nats[at][i], x.errors[at][i] = x.task.Unsettled(a.Outcome, variance, threshold)
+				x.early[at][i], x.doubt[at][i] = a, x.task.Doubt(a.Outcome)
+				x.spread[at][i], x.errors[at][i] = x.task.Unsettled(a.Outcome, variance, threshold)
 			}
 		}
-		full, _ := running.Average(all)
-		x.full = append(x.full, full)
+		x.full[i], _ = running.Average(all)
 	}
-	x.members, x.entropies = nil, nil
+}
+
+// mostExpected is the largest increase of the NLL in a fit, in nats. One of an impossible label is infinite.
+const mostExpected = 100
+
+// expect fits the expected increase of the NLL at each check to the increases of the given examples: the logarithm by least
+// squares, and then the mean.
+func (x *seen) expect(rows []int) (of []ensemble.Expectation) {
+	before := x.outcomes(rows, func(i int) []float64 { return x.full[i].Outcome })
+	width := x.task.About().Width
+	for k := range x.checks {
+		stage := x.fit(slices.Repeat([]int{k}, len(x.full)), dataset.Order{}.Indices(len(x.checks)), rows)[k]
+		after := x.outcomes(rows, func(i int) []float64 { return x.completed(i, k, stage) })
+		of = append(of, ensemble.Expectation{})
+		e := &of[k]
+		system, right, increase, predicted := mat.NewSymDense(3, nil), mat.NewVecDense(3, nil), 0.0, 0.0
+		for at, i := range rows {
+			nats := min(task.Increase(x.task, before[at*width:][:width], after[at*width:][:width]), mostExpected)
+			increase += nats
+			row := mat.NewVecDense(3, []float64{1, ensemble.Logarithm(x.spread[k][i]), ensemble.Logarithm(x.doubt[k][i])})
+			system.SymRankOne(system, 1, row)
+			right.AddScaledVec(right, ensemble.Logarithm(nats), row)
+		}
+		for c := range 3 {
+			system.SetSym(c, c, system.At(c, c)+1e-3) // a number that is the same for all examples has no slope
+		}
+		var solved mat.VecDense
+		if err := solved.SolveVec(system, right); err == nil {
+			*e = ensemble.Expectation{Level: solved.AtVec(0), Spread: solved.AtVec(1), Doubt: solved.AtVec(2)}
+		}
+		for _, i := range rows {
+			predicted += e.Increase(x.spread[k][i], x.doubt[k][i])
+		}
+		if increase > 0 {
+			e.Level += math.Log(increase / predicted)
+		}
+	}
+	return of
+}
+
+// predict sets what is expected of some examples.
+func (x *seen) predict(expected []ensemble.Expectation, rows []int) {
+	for k, e := range expected {
+		for _, i := range rows {
+			x.nats[k][i] = e.Increase(x.spread[k][i], x.doubt[k][i])
+		}
+	}
+}
+
+// completed returns the outcome of an example that stops at a check.
+func (x *seen) completed(i, check int, stage task.Stage) []float64 {
+	early := x.early[check][i]
+	a := task.Average{Outcome: slices.Clone(early.Outcome), Entropy: early.Entropy}
+	x.task.Complete(&a, stage)
+	return a.Outcome
 }
 
 // known sets the labels if every example has one.
@@ -264,7 +278,7 @@ func (x *seen) known(labels target.Target, rows []int) {
 // guarantee. The bound of the divergence holds for the chosen rule too, because the search from the smallest tolerance on ends
 // at the first failure (fixed-sequence testing; Angelopoulos et al., "Learn then test", 2021).
 func (x *seen) choose(guarantee ensemble.StoppingGuarantee, data string) (*Result, error) {
-	before := x.outcomes(func(i int) []float64 { return x.full[i].Outcome })
+	before := x.outcomes(x.rows(), func(i int) []float64 { return x.full[i].Outcome })
 	if !x.labels.None() {
 		losses, err := x.losses(before)
 		if err != nil {
@@ -274,7 +288,15 @@ func (x *seen) choose(guarantee ensemble.StoppingGuarantee, data string) (*Resul
 	}
 	r := &Result{all: x.ensemble.Members()}
 	for tolerance := largest; tolerance > least; tolerance /= step {
-		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Order: x.order, Checks: x.checks, Guarantee: guarantee}
+		rule := ensemble.Stopping{
+			Tolerance: tolerance,
+			Errors:    standardErrors,
+			Order:     x.order,
+			Checks:    x.checks,
+			Weights:   x.weights,
+			Expected:  x.expected,
+			Guarantee: guarantee,
+		}
 		if err := x.judge(&rule, before); err != nil {
 			return nil, err
 		}
@@ -310,10 +332,13 @@ func keeps(rule *ensemble.Stopping) bool {
 	return c.DivergenceMost <= p.NLL && float64(c.Changed) <= (1-p.Decisions)*float64(c.Examples)
 }
 
-// outcomes returns calibrated outcomes of all examples, n×Width.
-func (x *seen) outcomes(of func(i int) []float64) []float64 {
+// rows lists all examples.
+func (x *seen) rows() []int { return dataset.Order{}.Indices(len(x.full)) }
+
+// outcomes returns calibrated outcomes of some examples, n×Width.
+func (x *seen) outcomes(rows []int, of func(i int) []float64) []float64 {
 	var all []float64
-	for i := range x.full {
+	for _, i := range rows {
 		at := len(all)
 		all = append(all, of(i)...)
 		x.ensemble.Calibrated(x.task, all[at:])
@@ -341,20 +366,16 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
 	}
 	stages := x.stages(at)
 	fit := func(rows []int) ([]task.Stage, error) { return x.fit(at, stages, rows), nil }
-	rule.Stages, _ = fit(dataset.Order{}.Indices(n))
+	rule.Stages, _ = fit(x.rows())
 	matched := make([][]float64, n)
 	calibrate.CrossFit(calibrate.Folds(n, folds, x.seed), fit, func(fitted []task.Stage, rows []int) {
 		for _, i := range rows {
-			a := x.full[i]
-			if at[i] < len(x.checks) {
-				early := x.early[at[i]][i]
-				a = task.Average{Outcome: slices.Clone(early.Outcome), Entropy: early.Entropy}
-				x.task.Complete(&a, fitted[at[i]])
+			if matched[i] = x.full[i].Outcome; at[i] < len(x.checks) {
+				matched[i] = x.completed(i, at[i], fitted[at[i]])
 			}
-			matched[i] = a.Outcome
 		}
 	})
-	after := x.outcomes(func(i int) []float64 { return matched[i] })
+	after := x.outcomes(x.rows(), func(i int) []float64 { return matched[i] })
 	width := x.task.About().Width
 	rule.Cost.Examples = n
 	for i := range n {

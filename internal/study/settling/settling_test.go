@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/target"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -67,7 +69,7 @@ func simulated(t *testing.T, n int, spread float64, seed uint64) *seen {
 
 // looked returns x after the look that a run takes.
 func looked(x *seen) *seen {
-	x.look(x.herd())
+	x.look()
 	return x
 }
 
@@ -87,7 +89,7 @@ func TestCurve(t *testing.T) {
 		}
 	}
 	fresh := simulated(t, 8000, 1.5, 2)
-	fresh.look(rule.Order)
+	fresh.follow(rule)
 	uncorrected := *rule
 	uncorrected.Stages = slices.Repeat([]task.Stage{task.NoStage}, len(rule.Stages))
 	corrected, plain := fresh.apply(t, rule), fresh.apply(t, &uncorrected)
@@ -152,9 +154,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestHerd compares the order with one that takes the best next members by going through the examples. Pairs stay
-// together, and members of a mixture count by their weights.
-func TestHerd(t *testing.T) {
+// TestOrder: pairs stay together and a member without a partner comes last. Each weight is the best, given the others.
+func TestOrder(t *testing.T) {
 	x, err := task.New("classes", task.OutputSpec{Count: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -162,49 +163,69 @@ func TestHerd(t *testing.T) {
 	for _, e := range []*ensemble.Ensemble{
 		{Components: []ensemble.Component{{Members: 9, Weight: 1}}},
 		{Components: []ensemble.Component{{Members: 4, Weight: 0.3}, {Members: 6, Weight: 0.7}}},
-		{Components: []ensemble.Component{{Members: 8, Weight: 1}}, Sampling: ensemble.Draw{Antithetic: true}},
+		{Components: []ensemble.Component{{Members: 11, Weight: 1}}, Sampling: ensemble.Draw{Antithetic: true}},
 	} {
-		all, unit, weights := e.Members(), e.Unit(), e.Weights()
+		all, unit := e.Members(), e.Unit()
 		r := rand.New(rand.NewPCG(7, 8))
 		s := &seen{task: x.(task.Settling), ensemble: e}
-		for range 20 {
+		for range 200 {
 			var outcomes []float32
-			for range 3 * all {
-				outcomes = append(outcomes, r.Float32())
+			for k := range all {
+				p, sum := make([]float64, 3), 0.0
+				for c := range p {
+					p[c] = math.Exp(r.NormFloat64())
+					if k == 5 { // a member that is unlike the others
+						p[c] = 1
+					}
+					sum += p[c]
+				}
+				for _, v := range p {
+					outcomes = append(outcomes, float32(v/sum))
+				}
 			}
 			s.members = append(s.members, outcomes)
 		}
-		distance := func(members []int) (sum float64) {
-			for _, outcomes := range s.members {
-				for c := range 3 {
-					mean, whole, weight := 0.0, 0.0, 0.0
-					for k := range all {
-						whole += weights[k] * float64(outcomes[3*k+c])
+		s.full = make([]task.Average, len(s.members))
+		u, checks := s.units(s.rows()), e.StoppingChecks()
+		order := u.members(u.order())
+		rule := ensemble.Stopping{Tolerance: 1, Order: order, Checks: checks, Weights: u.weights(order, checks), Stages: make([]task.Stage, len(checks))}
+		if sorted := slices.Sorted(slices.Values(order)); len(order) != all || sorted[0] != 0 || sorted[all-1] != all-1 {
+			t.Errorf("order %v", order)
+		}
+		if all%unit > 0 && order[all-1] != all-1 {
+			t.Errorf("order %v: the member without a partner is not the last", order)
+		}
+		for at := range all / unit {
+			if first := order[at*unit]; first%unit != 0 || order[at*unit+unit-1] != first+unit-1 {
+				t.Errorf("order %v: pairs are apart", order)
+			}
+		}
+		for n, check := range checks {
+			if w := rule.Weights[n]; len(w) != check || math.Abs(floats.Sum(w)-1) > 1e-9 || floats.Min(w) < 0 {
+				t.Errorf("weights %v", w)
+			}
+			var of []int
+			for at := 0; at < check; at += unit {
+				of = append(of, order[at]/unit)
+			}
+			m := &mixture{of: u, weights: make([]float64, len(u.outcomes)), outcomes: make([]float64, len(u.all))}
+			for at, k := range order[:check] {
+				m.weights[k/unit] += rule.Weights[n][at]
+			}
+			for k, w := range m.weights {
+				floats.AddScaled(m.outcomes, w, u.outcomes[k])
+			}
+			m.divergence = u.divergence(m.outcomes)
+			for _, k := range of {
+				for _, by := range []float64{0.03, -0.03} {
+					if m.weights[k]+by*(1-m.weights[k]) < 0 {
+						continue
 					}
-					for _, k := range members {
-						mean, weight = mean+weights[k]*float64(outcomes[3*k+c]), weight+weights[k]
+					if d := m.try(k, by); d < m.divergence*0.99 {
+						t.Errorf("after %d members: divergence %.6f, with %v more of unit %d %.6f", check, m.divergence, by, k, d)
 					}
-					sum += (mean/weight - whole) * (mean/weight - whole)
 				}
 			}
-			return sum
-		}
-		var want []int
-		for len(want) < all {
-			var best []int
-			for k := 0; k < all; k += unit {
-				next := slices.Clone(want)
-				for a := k; a < k+unit; a++ {
-					next = append(next, a)
-				}
-				if !slices.Contains(want, k) && (best == nil || distance(next) < distance(best)) {
-					best = next
-				}
-			}
-			want = best
-		}
-		if got := s.herd(); !slices.Equal(got, want) {
-			t.Errorf("order %v, want %v", got, want)
 		}
 	}
 }

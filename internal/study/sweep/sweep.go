@@ -58,6 +58,7 @@ type Sweep struct {
 	// Members is S. Zero means as many as the default setting needs: see [ensemble.Enough].
 	Members    int
 	Antithetic bool // members are drawn in pairs
+	Orthogonal bool // at right angles: see [swag.SampleOptions]
 	Seed       uint64
 	// Scales and Ranks are the values to try. A rank of 0 is the diagonal alone. The paper's settings are always
 	// included: see [Sweep.Default].
@@ -272,7 +273,14 @@ func (s *Sweep) Check() error {
 
 // Draws returns the sampling options of a setting.
 func (s *Sweep) Draws(set Setting) swag.SampleOptions {
-	opts := swag.SampleOptions{Seed: s.Seed, Scale: set.Scale, Covariance: set.Covariance, Rank: set.Rank, Antithetic: s.Antithetic}
+	opts := swag.SampleOptions{
+		Seed:       s.Seed,
+		Scale:      set.Scale,
+		Covariance: set.Covariance,
+		Rank:       set.Rank,
+		Antithetic: s.Antithetic,
+		Orthogonal: s.Orthogonal,
+	}
 	if opts.Rank == s.Network.Posterior.Options.Columns {
 		opts.Rank = 0 // all columns, whatever the divisor
 	}
@@ -323,7 +331,7 @@ func (r *Result) try(ctx context.Context, run infer.Run, set Setting, members in
 	}
 	if members == 0 {
 		if a.members = ensemble.DefaultMembers; p.Default && r.Antithetic {
-			a.enough = &ensemble.Enough{}
+			a.enough = &ensemble.Enough{Judged: ensemble.Judged(r.Test, false)}
 		}
 	}
 	if err := a.run(ctx, run); err != nil {

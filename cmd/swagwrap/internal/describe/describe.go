@@ -345,6 +345,9 @@ func drawn(how ensemble.Draw) string {
 	if how.Antithetic {
 		s += ", antithetic"
 	}
+	if how.Orthogonal {
+		s += ", orthogonal"
+	}
 	return s
 }
 

@@ -197,7 +197,7 @@ func Methods(o *open.StudyOptions, members string) Table {
 			Default: fmt.Sprint(swag.LowRankPlusDiagonal.DefaultScale()),
 			Given:   &o.GivenScale,
 		}, &o.Scale, 0, MaxScale),
-		Draws(Row{}, &o.Antithetic),
+		Draws(Row{}, &o.Antithetic, &o.Orthogonal),
 	}, Template(&o.Source), Sampling(Row{Default: members}, &o.Members, "on the data of the study", &o.BatchNorm.Seed), Study(o))
 }
 
@@ -435,6 +435,7 @@ type DrawOptions struct {
 	Scale      open.Given[float64]
 	Rank       open.Given[int]
 	Antithetic bool
+	Orthogonal bool
 }
 
 // Covariance makes the rows that say how members are drawn.
@@ -453,17 +454,22 @@ func Covariance(o *DrawOptions) Table {
 			Given:  &o.Rank.Set,
 			Not:    "settings swa last iterates swag-diag drawn alone",
 		}, &o.Rank.Value),
-		Draws(Row{Not: "settings swa last iterates drawn alone"}, &o.Antithetic),
+		Draws(Row{Not: "settings swa last iterates drawn alone"}, &o.Antithetic, &o.Orthogonal),
 	}
 }
 
-// Draws makes the row that says whether members come in antithetic pairs.
-func Draws(r Row, antithetic *bool) *Row {
-	const pairs, independent = "antithetic", "independent"
+// The values of --draws.
+const pairs, orthogonal, independent = "antithetic", "orthogonal", "independent"
+
+// Draws makes the row that says whether members come in antithetic pairs, and these at right angles.
+func Draws(r Row, antithetic, orthogonals *bool) *Row {
 	r.Name, r.Default = "draws", pairs
-	r.Usage = "draw members in pairs that are mirror images at the mean (antithetic), so that fewer suffice, or one by one as the " +
-		"paper does: `HOW`, " + pairs + "|" + independent
-	return Parsed(r, antithetic, func(s string) (bool, error) { return s == pairs, word.Check(s, pairs, independent) })
+	r.Usage = "draw members in pairs that are mirror images at the mean (antithetic), so that fewer suffice, in such pairs at right " +
+		"angles to each other (orthogonal), or one by one as the paper does: `HOW`, " + pairs + "|" + orthogonal + "|" + independent
+	return Parsed(r, antithetic, func(s string) (bool, error) {
+		*orthogonals = s == orthogonal
+		return s != independent, word.Check(s, pairs, orthogonal, independent)
+	})
 }
 
 // Draws returns how members are drawn. With diagonal the low-rank part is left out.
@@ -477,6 +483,7 @@ func (o DrawOptions) Draws(seed uint64, diagonal bool) swag.SampleOptions {
 		opts.Scale = o.Scale.Value
 	}
 	opts.Antithetic = o.Antithetic && opts.Scale > 0
+	opts.Orthogonal = o.Orthogonal && opts.Antithetic && opts.Covariance == swag.LowRankPlusDiagonal
 	return opts
 }
 

@@ -150,7 +150,9 @@ func Members(s ensemble.Settings) []string {
 		add("rank", s.Rank)
 	}
 	if draws && !s.Antithetic {
-		add("draws", "independent")
+		add("draws", independent)
+	} else if draws && s.Orthogonal {
+		add("draws", orthogonal)
 	}
 	if s.Members != 0 && !(draws && s.Members == ensemble.DefaultMembers) {
 		add("members", s.Members)

@@ -16,8 +16,9 @@ func TestMembers(t *testing.T) {
 		"--method swag": ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 0.5, Antithetic: true}, 30),
 		"--method swag --scale 0.125 --rank 5 --draws independent --members 4 --seed 18446744073709551615": ensemble.FromSampling(
 			swag.SampleOptions{Seed: math.MaxUint64, Scale: 0.125, Rank: 5}, 4),
-		"--method swag-diag": ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Antithetic: true}, 30),
-		"--method swa":       ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 30),
+		"--method swag-diag":               ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Antithetic: true}, 30),
+		"--method swag --draws orthogonal": ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 0.5, Antithetic: true, Orthogonal: true}, 30),
+		"--method swa":                     ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 30),
 		"--method iterates --members 2 --temperature 1.5973419992094489": {Draw: ensemble.Draw{Seed: 1, Covariance: ensemble.Iterates}, Members: 2, Temperature: 1.5973419992094489},
 	} {
 		if got := strings.Join(Members(*s), " "); got != want {
