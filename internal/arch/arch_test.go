@@ -71,7 +71,7 @@ var rules = map[string]rule{
 	"internal/setting":              {own: none, third: none, pure: true},
 	"internal/averages":             {own: none, third: none, never: []string{"os", "net", "io"}, pure: true},
 	"internal/tally":                {own: none, third: none, pure: true},
-	"internal/memory":               {own: none, third: none, pure: true},
+	"internal/memory":               {own: none, third: []string{"golang.org/x/sys/unix"}, pure: true},
 	"internal/progress":             {own: none, third: []string{"github.com/maruel/natural"}, pure: true},
 	"internal/step":                 {own: none, third: none, pure: true},
 	"internal/tempfile":             {own: []string{"internal/file", "internal/step"}, third: []string{"golang.org/x/sys/unix"}, pure: true},
