@@ -232,7 +232,8 @@ func RuntimeNames() []string {
 	return names
 }
 
-// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are installed.
+// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are
+// installed.
 func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
 	m, err := onnxio.Open(path)
 	if err != nil {
