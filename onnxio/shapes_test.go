@@ -62,7 +62,7 @@ func TestShapes(t *testing.T) {
 				}
 			}
 		}
-		if sizes < 10 {
+		if sizes < 10 && !strings.Contains(name, "control-flow") {
 			t.Errorf("%s: %d sizes are known", name, sizes)
 		}
 	}
@@ -106,7 +106,7 @@ func TestShapesOfShortAxes(t *testing.T) {
 
 // A portable model has shapes of all values, keeps its weights, and no Identity gives its output.
 func TestPortable(t *testing.T) {
-	for _, name := range []string{"torch-dynamo", "keras-tf2onnx/fused-bn", "lstm/torchscript"} {
+	for _, name := range []string{"torchvision-mobile/torchscript", "keras-tf2onnx/fused-bn", "bn-1d-3d/torchscript-opset7", "lstm/torchscript"} {
 		one, two := open(t, "../fixtures/exporters/"+name+"/ckpt-1.onnx"), open(t, "../fixtures/exporters/"+name+"/ckpt-2.onnx")
 		l := layoutOf(t, one, two)
 		template, unknown, err := NewPortableTemplate(one, l)

@@ -45,8 +45,8 @@ input shows.
 			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text, with paths in full"}, &o.json),
 			flags.OneOf(flags.Row{
 				Name: "runtime",
-				Usage: "verify MODEL in the runtime `NAME`: onnxruntime, openvino or tract of Python, node, java; all is each one that " +
-					"is installed",
+				Usage: "verify MODEL in the runtime `NAME`: onnxruntime, openvino or tract of Python, node, java; all is each that is " +
+					"installed",
 				Preset: "swagwrap's own",
 			}, &o.runtime, open.RuntimeNames()...),
 			flags.Library(&o.library), flags.Provider(&provider),

@@ -17,7 +17,7 @@ import (
 // Help pages stay short: at most ten flags, 100 columns, and an example. All pages together have a limit of names of flags.
 // A name has a value in all commands, or in none.
 func TestHelp(t *testing.T) {
-	const most, names = 11, 122
+	const most, names = 11, 124
 	a := newApp(&console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}, func() {})
 	program := a.cli()
 	narrow := func(what string, page func(width int) string) {

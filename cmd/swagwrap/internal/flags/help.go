@@ -26,7 +26,7 @@ var groups = []struct{ title, names string }{
 		"temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
 	{"Calibration, guarantees and stopping early", "ensemble shares coverage set by folds within"},
-	{"The ONNX model", "storage quantize calibration with-preprocessing check"},
+	{"The ONNX model", "storage quantize calibration with-preprocessing portable check"},
 	{"Weights", "dtype"},
 	{"A folder for the Hub, or a page", "hub figures web"},
 	{"Sharing and resuming work", "store part resume estimate"},
