@@ -38,7 +38,7 @@ func (e *Edit) tensorConstants(g *Graph) error {
 // foldLists turns the nodes of the main graph that compute short lists of int64 from nothing else than constants into constants. Exporters
 // that are told not to optimise write axes and shapes so. The shape inference of ONNX does not see through all of them, and IREE needs it.
 func (e *Edit) foldLists(fills map[*Tensor]string) {
-	lists := e.m.constantLists()
+	lists := constantLists(e.m)
 	e.dropUse(fills)
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
@@ -72,7 +72,7 @@ func (e *Edit) joinOutputs() {
 		}
 		x := n.Inputs[0]
 		from := g.Producer(x)
-		if from == nil || outputs[x] || uses[x] != e.m.reads(x) {
+		if from == nil || outputs[x] || uses[x] != reads(e.m, x) {
 			continue
 		}
 		outputs[x] = true // has its new name
@@ -89,7 +89,7 @@ func (e *Edit) joinOutputs() {
 }
 
 // reads counts the uses of a value by nodes of the main graph.
-func (m *Model) reads(value string) (n int) {
+func reads(m *Model, value string) (n int) {
 	for i := range m.Graph.Nodes {
 		for _, in := range m.Graph.Nodes[i].Inputs {
 			if in == value {

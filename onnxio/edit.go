@@ -62,6 +62,24 @@ func (e *Edit) AddGraphOutput(name string, elem ElemType, shape ...int64) {
 	e.append(e.m.Graph.msg, wire.AppendBytes(nil, wire.GraphOutput, wire.Value(name, elem, shape, nil)))
 }
 
+// WithFlags returns the model with another output for each one of true and false. It has 1 for true, and a name that ends in suffix.
+func WithFlags(m *Model, suffix string) (*Model, error) {
+	e := m.Edit()
+	for _, o := range m.Graph.Outputs {
+		if n := m.Graph.Producer(o.Name); n != nil && o.ElemType == Bool {
+			cast := wire.Node("Cast", o.Name+suffix, []string{o.Name}, []string{o.Name + suffix}, wire.Int("to", int64(Float)))
+			e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, cast, n.msg.Parent)
+			e.AddGraphOutput(o.Name+suffix, Float)
+		}
+	}
+	none := &weights.Layout{}
+	t, err := e.Template(none)
+	if err != nil {
+		return nil, err
+	}
+	return t.Model(m.Path, none)
+}
+
 // TrainBatchNorm puts a batch norm into training mode with momentum 0. So its running outputs, named mean and
 // variance, are those of its batch alone.
 func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {

@@ -16,8 +16,7 @@ type tracer struct {
 	opset, batch, prime int64
 	values              map[string]traced
 
-	least int64            // if only sizes are wanted: those that the graph leaves open are above it; otherwise 0
-	names map[int64]string // of sizes, if only these are wanted
+	least int64 // if only sizes are wanted: those that the graph leaves open are above it; otherwise 0
 }
 
 // Independent reports whether the graph proves that the scores of an example do not depend on the other examples of its batch.

@@ -10,29 +10,27 @@ import (
 // Shapes returns types and shapes of the values that nodes of the main graph compute, in their order, and the names of those whose type
 // or rank the graph does not show. known has the inputs and tensors that are other than the graph says, by name.
 //
-// A size is known if it is the same for two choices of the sizes that the graph leaves open: see tracer.
-func (m *Model) Shapes(known map[string]Value) (values []Value, unknown []string) {
-	noted := m.noted()
-	types := m.types(known, noted)
-	one, two := m.sizes(firstPrime, known, noted), m.sizes(secondPrime, known, noted)
+// A size is known if it is the same for two choices of the sizes that the graph leaves open: see tracer. Others have no name: tract takes
+// no model whose values have a named size, if it is told how large a batch is.
+func Shapes(m *Model, known map[string]Value) (values []Value, unknown []string) {
+	notes := noted(m)
+	elems := types(m, known, notes)
+	one, two := sizes(m, firstPrime, known, notes), sizes(m, secondPrime, known, notes)
 	for i := range m.Graph.Nodes {
 		for _, name := range m.Graph.Nodes[i].Outputs {
 			a, ok := one.values[name]
 			b, same := two.values[name]
 			switch {
 			case name == "":
-			case !ok || !same || len(a.dims) != len(b.dims) || types[name] == 0:
+			case !ok || !same || len(a.dims) != len(b.dims) || elems[name] == 0:
 				unknown = append(unknown, name)
 			default:
-				v := Value{Name: name, ElemType: types[name], Shape: []int64{}}
+				v := Value{Name: name, ElemType: elems[name], Shape: []int64{}}
 				for k, size := range a.dims {
-					d, s := "", int64(-1)
-					if size == b.dims[k] {
-						s = max(size, -1)
-					} else if one.names[size] == two.names[b.dims[k]] {
-						d = one.names[size]
+					if size != b.dims[k] {
+						size = -1
 					}
-					v.Shape, v.Dims = append(v.Shape, s), append(v.Dims, d)
+					v.Shape = append(v.Shape, max(size, -1))
 				}
 				values = append(values, v)
 			}
@@ -46,12 +44,13 @@ const firstPrime, secondPrime = 10007, 15013
 
 // constantLists returns the short lists of int64, and single ones, that nodes of the main graph compute from constants and from sizes
 // that are always the same.
-func (m *Model) constantLists() map[string]traced {
-	types := m.types(nil, nil)
-	one, two := m.sizes(firstPrime, nil, nil), m.sizes(secondPrime, nil, nil)
+func constantLists(m *Model) map[string]traced {
+	elems := types(m, nil, nil)
+	one, two := sizes(m, firstPrime, nil, nil), sizes(m, secondPrime, nil, nil)
 	lists := make(map[string]traced)
 	for name, v := range one.values {
-		if 0 < len(v.ints) && len(v.ints) <= shortList && len(v.dims) < 2 && types[name] == Int64 && slices.Equal(v.ints, two.values[name].ints) {
+		if 0 < len(v.ints) && len(v.ints) <= shortList && len(v.dims) < 2 && elems[name] == Int64 &&
+			slices.Equal(v.ints, two.values[name].ints) {
 			lists[name] = v
 		}
 	}
@@ -59,26 +58,26 @@ func (m *Model) constantLists() map[string]traced {
 }
 
 // noted returns types and ranks of values of the main graph that the exporter noted. jax2onnx notes wrong sizes.
-func (m *Model) noted() map[string]Value {
-	noted, s := make(map[string]Value), &scanner{Scanner: wire.NewScanner(m.data)}
+func noted(m *Model) map[string]Value {
+	notes, s := make(map[string]Value), &scanner{Scanner: wire.NewScanner(m.data)}
 	for _, at := range m.Graph.inferred {
 		_ = s.Fields(at, func(f wire.Field) error {
 			v, err := s.value(f, m.Graph.msg)
 			if err == nil && v.Shape != nil && v.ElemType != 0 {
-				noted[v.Name] = v.ranked()
+				notes[v.Name] = v.ranked()
 			}
 			return err
 		})
 	}
 	for _, n := range m.Graph.Nodes {
 		for k, name := range n.Outputs {
-			if v, ok := n.ofBranches(k); ok && noted[name].Shape == nil {
+			if v, ok := n.ofBranches(k); ok && notes[name].Shape == nil {
 				v.Name = name
-				noted[name] = v.ranked()
+				notes[name] = v.ranked()
 			}
 		}
 	}
-	return noted
+	return notes
 }
 
 // ofBranches returns what the branches of an If say of its output k, if they agree about its rank.
@@ -102,15 +101,15 @@ func (v Value) ranked() Value {
 }
 
 // sizes follows sizes alone through the main graph. Those that it leaves open are primes from the given one on.
-func (m *Model) sizes(prime int64, known, noted map[string]Value) *tracer {
-	t := &tracer{opset: m.Opset, prime: prime, least: prime, values: map[string]traced{"": {axis: -1}}, names: map[int64]string{}}
+func sizes(m *Model, prime int64, known, noted map[string]Value) *tracer {
+	t := &tracer{opset: m.Opset, prime: prime, least: prime, values: map[string]traced{"": {axis: -1}}}
 	byName := map[string]int64{}
 	give := func(v Value) {
 		to := traced{axis: -1}
 		for k, d := range v.Shape {
 			if d < 0 && k < len(v.Dims) && v.Dims[k] != "" {
 				d = cmp.Or(byName[v.Dims[k]], t.open())
-				byName[v.Dims[k]], t.names[d] = d, v.Dims[k]
+				byName[v.Dims[k]] = d
 			} else if d < 0 {
 				d = t.open()
 			}
@@ -148,7 +147,7 @@ func (m *Model) sizes(prime int64, known, noted map[string]Value) *tracer {
 }
 
 // types returns the types of values of the main graph, as far as operators show them.
-func (m *Model) types(known, noted map[string]Value) map[string]ElemType {
+func types(m *Model, known, noted map[string]Value) map[string]ElemType {
 	types := make(map[string]ElemType)
 	give := func(name string, t ElemType) { types[name] = cmp.Or(known[name].ElemType, t, noted[name].ElemType) }
 	for _, v := range m.Graph.Inputs {
@@ -213,7 +212,7 @@ func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 // returns the names of those that stay without.
 func (e *Edit) addShapes() (unknown []string) {
 	g := e.m.Graph
-	values, unknown := e.m.Shapes(nil)
+	values, unknown := Shapes(e.m, nil)
 	stays := make(map[string]bool)
 	for _, name := range unknown {
 		stays[name] = true

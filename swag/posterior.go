@@ -354,10 +354,13 @@ func (p *Posterior) trajectoryRow(t int) []float32 {
 
 // read notes that n bytes of mapped files have been read. It gives their memory back once there are many.
 func (p *Posterior) read(n int64) {
-	p.unreleased.Read(n, func() {
-		p.file.Release()
-		if p.released != nil {
-			p.released()
-		}
-	})
+	p.unreleased.Read(n, p.release)
+}
+
+// release gives the memory of mapped files back.
+func (p *Posterior) release() {
+	p.file.Release()
+	if p.released != nil {
+		p.released()
+	}
 }

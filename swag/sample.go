@@ -155,6 +155,7 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 			return s.Block(ctx, part, members, off)
 		}))
 	}
+	defer s.p.release() // the next member is drawn much later
 	return g.Wait()
 }
 

@@ -85,6 +85,7 @@ var flagValues = map[string]string{
 	"preprocess":          "‖none|imagenet|mean=0.5|mean=x|input-size=0|input-size=2|mine/x.txt|std=0|scale=2|bogus=1",
 	"provider":            "cpu‖auto|openvino|webgpu|cuda|x",
 	"quantize":            "int8‖x|int4",
+	"runtime":             "‖x|openvino",
 	"rank":                "0|1|2‖-1|99|x",
 	"sweep rank":          "0|1|0,1‖-1|99|x|0.5",
 	"reference":           "‖mine/x.npz|classes/test.npz|missing.npz|mine",

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 func doctorCommand(a *app) *command {
@@ -33,16 +34,40 @@ provider that setup fetched. Your home folder is written as ~. The exit code is 
 With an exported model it runs the examples that the model has inside, and compares the outputs with those of the export. A model that
 gives others, such as a quantised one, ends with exit code 65.
 
-   swagwrap doctor ensemble.onnx`,
+   swagwrap doctor ensemble.onnx
+
+--runtime runs them in another runtime, if it is installed: onnxruntime, openvino and tract of Python, onnxruntime-node in the folder
+where you are, or ONNX Runtime for Java on CLASSPATH. It prints version, largest difference, sets that differ, and whether NaN in an
+input shows.
+
+   swagwrap doctor --runtime openvino ensemble.onnx`,
 		Table: flags.Table{
 			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text, with paths in full"}, &o.json),
+			flags.OneOf(flags.Row{
+				Name: "runtime",
+				Usage: "verify MODEL in the runtime `NAME`: onnxruntime, openvino or tract of Python, node, java; all is each one that is " +
+					"installed",
+				Preset: "swagwrap's own",
+			}, &o.runtime, open.RuntimeNames()...),
 			flags.Library(&o.library), flags.Provider(&provider),
 		},
 		run: func(ctx context.Context, args []string) error {
-			if o.provider = flags.Fetched(provider); len(args) == 0 {
+			o.provider = flags.Fetched(provider)
+			how := open.RuntimeOptions{Library: o.library, Provider: o.provider}
+			switch {
+			case len(args) == 0 && o.runtime != "":
+				return console.Usagef("swagwrap doctor --runtime "+o.runtime+" ensemble.onnx", "--runtime verifies an exported MODEL")
+			case len(args) == 0:
 				return o.doctor(ctx)
+			case o.runtime != "":
+				folder, err := tempfile.Folder()
+				if err != nil {
+					return console.BadOutput(err)
+				}
+				defer tempfile.Remove(folder)
+				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime, folder)
 			}
-			return open.VerifyModel(ctx, o.Opener, open.RuntimeOptions{Library: o.library, Provider: o.provider}, args[0])
+			return open.VerifyModel(ctx, o.Opener, how, args[0])
 		},
 	}
 }
@@ -52,6 +77,7 @@ type doctorOptions struct {
 	*app
 	provider ort.Provider
 	library  string // of ONNX Runtime, or ""
+	runtime  string // another one, or ""
 	json     bool
 }
 

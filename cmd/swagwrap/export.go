@@ -153,8 +153,8 @@ func (o *exportOptions) rows() flags.Table {
 		}, &o.pixels),
 		flags.Bool(flags.Row{
 			Name: "portable",
-			Usage: "write the model of one network so that more compilers read it, as that of an ENSEMBLE always is: constants are tensors, " +
-				"values have shapes",
+			Usage: "write the model of one network so that more compilers read it, as that of an ENSEMBLE always is: constants are " +
+				"tensors, values have shapes",
 			Not: "files of weights",
 		}, &o.portable),
 		flags.Text(flags.Row{
@@ -859,7 +859,7 @@ func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fu
 	if err := j.Write(ctx, m, name, out.create, how.Threads, how.Memory); err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
-	o.noteUnshaped(out.path, m.Unshaped())
+	o.noteUnshaped(out.path, fused.Unshaped(m))
 	var d ensemble.Difference
 	var check func() error
 	if data != nil {

@@ -51,7 +51,7 @@ var structured = map[string][]string{
 
 // wordless are flags for words without numbers.
 var wordless = strings.Fields(`allow arrays at averages bn bn-data calibration card check checkpoint checkpoints class-names columns data deviations draws dtype ensemble expect-only extend features figures file-order hub iterates key label-column labels labels-as by maps mean method methods metrics
-	montage on-error order ort-lib output output-name parity path-column plots posterior precision provider quantize reference report role save save-batch scores set settings shares state-dict store storage task template test theta0 tune unused val web`)
+	montage on-error order ort-lib output output-name parity path-column plots posterior precision provider quantize reference report role runtime save save-batch scores set settings shares state-dict store storage task template test theta0 tune unused val web`)
 
 // numbersOf returns the texts of a flag's values, or fails if nothing says which. %s is the number. around has the numbers
 // next to the bounds.

@@ -188,7 +188,7 @@ func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 	out.Settled = func(check int, average task.Average, variance []float64) bool {
 		of := t().(task.Settling)
 		nats, errors := of.Unsettled(average.Outcome, variance, threshold())
-		return e.Stopping.Settled(check, nats, of.Doubt(average.Outcome), errors)
+		return e.Stopping.Settled(check, nats, task.Doubt(of, average.Outcome), errors)
 	}
 	return out, nil
 }

@@ -39,7 +39,7 @@ type Stopping struct {
 }
 
 // Expectation predicts the increase of the NLL of an example that stops, in nats: exp(Level + Spread·log s + Doubt·log d), where s is
-// the increase by the spread of the members, [task.Settling].Unsettled, and d the [task.Settling].Doubt of their average. The
+// the increase by the spread of the members, [task.Settling].Unsettled, and d the [task.Doubt] of their average. The
 // spread of the first few members is itself uncertain.
 type Expectation struct {
 	Level  float64 `json:"level"`
@@ -55,7 +55,8 @@ func (e *Expectation) Increase(spread, doubt float64) float64 {
 	return math.Exp(e.Level + float64(e.Spread*Logarithm(spread)) + float64(e.Doubt*Logarithm(doubt)))
 }
 
-// Settled reports whether an example needs no more members at a check. The numbers are those of [task.Settling].
+// Settled reports whether an example needs no more members at a check. The numbers are those of [task.Settling]
+// and [task.Doubt].
 func (s *Stopping) Settled(check int, nats, doubt, errors float64) bool {
 	if s.Expected != nil {
 		nats = s.Expected[check].Increase(nats, doubt)

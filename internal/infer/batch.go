@@ -87,7 +87,7 @@ func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Ch
 	if most := int(b.fits.Load()); most == 0 || len(b.rows) <= most {
 		b.full = min(b.full, cmp.Or(most, b.full))
 		from, err = b.runWhole(ctx, group, from, to, c)
-		if !divisible(err, len(b.rows), group.sessions[0].Session) {
+		if !divisible(err, len(b.rows), group.sessions[0].FixedBatch()) {
 			return err
 		}
 		name, _ := b.name(group.sessions[0])
@@ -105,10 +105,11 @@ func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Ch
 
 // divisible reports whether an error says that the memory of a GPU is too small for a batch, and half of it may do. If half
 // is not possible, the error says so.
-func divisible(err error, batch int, s *Session) bool {
+// fixed is the only size that the network takes, or 0.
+func divisible(err error, batch, fixed int) bool {
 	full, ok := errors.AsType[*ort.GPUMemoryError](err)
-	if ok && (batch < 2 || s.FixedBatch() > 0) {
-		full.Batch = max(1, s.FixedBatch())
+	if ok && (batch < 2 || fixed > 0) {
+		full.Batch = max(1, fixed)
 		return false
 	}
 	return ok

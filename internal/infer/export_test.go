@@ -3,6 +3,7 @@ package infer
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -53,10 +54,16 @@ func Input(dtype string, values []float32) (ort.Tensor, error) {
 	return tensor(ort.ValueInfo{Name: "x", DType: dtype}, []int64{int64(len(values))}, dataset.Floats(values))
 }
 
+// Planned returns the plan for sessions that take so many bytes and so long to open, and for runs of so long for each example.
+func (s *Scorer) Planned(workers int, bytes int64, open, run time.Duration) (how string, groups, ahead int, err error) {
+	p, err := s.newPlan(workers, cost{sessionBytes: bytes, runBytes: 1, open: open, run: run})
+	return p.String(), len(p.groups), p.ahead, err
+}
+
 // Small makes a run of windows hold one window and one model at a time.
 func (s *Scorer) Small() {
 	parts, batch := s.models.Parts(), s.plan.groups[0].batch
-	s.plan = plan{workers: s.plan.workers, chunk: s.stateful.Rows()}
+	s.plan = plan{workers: s.plan.workers, chunk: s.stateful.Rows(), ahead: 2}
 	s.plan.divide(parts, []int{batch}, 1)
 }
 

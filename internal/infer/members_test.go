@@ -1,6 +1,7 @@
 package infer_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -42,6 +43,67 @@ func TestMembersOfAnyBudget(t *testing.T) {
 			} else if !slices.Equal(drawn(b, antithetic), want) {
 				t.Errorf("antithetic %v, with %d bytes for weights of %d bytes, members differ", antithetic, share, one)
 			}
+		}
+	}
+}
+
+// The partner of an antithetic member is drawn with it and kept, whichever members are asked for at a time.
+func TestPairsAreDrawnTogether(t *testing.T) {
+	t.Parallel()
+	p := infertest.Posterior(t)
+	how := swag.SampleOptions{Seed: 1, Scale: 0.5, Antithetic: true}
+	sampler, err := swag.NewSampler(p, how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int][]float32{}
+	for k := range 12 {
+		v := make([]float32, p.Len())
+		if err := sampler.Vector(t.Context(), k).ReadAt(v, 0); err != nil {
+			t.Fatal(err)
+		}
+		want[k] = v
+	}
+	room := 8 * 4 * p.Len() // of weights that a budget gives one eighth to
+	for _, most := range []int64{1, 2, 3, 11, 16, 100} {
+		for _, calls := range [][2]int{{1, 12}, {2, 6}, {3, 4}, {5, 2}, {12, 1}} {
+			d, err := infer.NewDrawer(p, how, memory.New(most*room))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for first := 0; first < calls[0]*calls[1]; first += calls[0] {
+				drawn := t.Context()
+				if calls[0] == 1 && first%2 == 1 && most > 1 {
+					ended, end := context.WithCancel(drawn)
+					end() // nothing can be drawn
+					drawn = ended
+				}
+				err := d.Each(drawn, first, calls[0], func(k int, v weights.Vector) error {
+					got := make([]float32, p.Len())
+					if err := v.ReadAt(got, 0); err != nil || !slices.Equal(got, want[k]) {
+						t.Errorf("room for %d, %d at a time: member %d differs; %v", most, calls[0], k, err)
+					}
+					return nil
+				})
+				if err != nil {
+					t.Fatalf("room for %d, %d at a time: %v", most, calls[0], err)
+				}
+			}
+		}
+	}
+	d, err := infer.NewDrawer(p, how, nil) // without a limit
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int{3, 2, 0, 7, 1} { // in any order
+		if err := d.Each(t.Context(), k, 1, func(k int, v weights.Vector) error {
+			got := make([]float32, p.Len())
+			if err := v.ReadAt(got, 0); err != nil || !slices.Equal(got, want[k]) {
+				t.Errorf("member %d differs; %v", k, err)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

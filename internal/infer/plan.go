@@ -2,6 +2,7 @@ package infer
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -13,6 +14,7 @@ type plan struct {
 	runs     int  // runs at the same time
 	chunk    int  // examples, a multiple of every batch
 	resident bool // sessions are opened once
+	ahead    int  // groups that are open at the same time, if sessions are opened for each chunk
 	// keepsInputs says that a device keeps the inputs of a chunk for all groups.
 	keepsInputs bool
 	groups      []planned
@@ -40,15 +42,16 @@ const (
 	maxChunk = 4096
 	// chunkTime is how long a chunk should take if sessions stay open.
 	chunkTime = 10 * time.Second
-	// compiling is the number of sessions opened at a time if opening one takes as long as several runs. While these
-	// run, the next are opened.
-	compiling = 4
-	// openShare is the share of the time that may go into opening sessions if they are opened for each chunk.
-	openShare = 0.01
+	// openShare is the share of the time that should go into opening sessions if they are opened for each chunk. If it is
+	// more than mostOpenShare, they stay open.
+	openShare, mostOpenShare = 0.02, 0.05
 )
 
-// newPlan divides the engine's memory: a quarter for examples, at most half for runs, the rest for sessions. If
-// sessions do not stay open, there are two groups of them: the one that runs, and the next.
+// newPlan divides the engine's memory: a quarter for examples, at most half for runs, the rest for sessions.
+//
+// Sessions that wait for their turn would be most of the memory of a command, so they stay open only if they are small, or if
+// opening them again for each chunk takes long. Otherwise a session is closed before the next is opened. Several threads would
+// wait meanwhile, so for them the next is opened while one runs.
 func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	p := plan{workers: workers, runs: workers}
 	if s.stateful != nil {
@@ -78,25 +81,35 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	if free, ok := s.engine.runtime.DeviceMemory(s.engine.how.Provider); device && ok {
 		room = free / 2 // the rest is for runs
 	}
-	p.resident = int64(models)*c.sessionBytes <= room
-	switch {
-	case !p.resident:
-		group = int(max(1, room/2/c.sessionBytes))
-	case s.engine.how.Provider.Compiles():
-		group = compiling
+	held := min(room, s.engine.waiting())
+	p.resident = models == 1 || int64(models)*c.sessionBytes <= held
+	const batchesEach = 8 // the least number: with fewer, threads wait for each other at the end of a chunk
+	within := func(n int) int { return min(max(n, batchesEach*p.workers*unit), maxChunk, int(all/4/s.exampleBytes())) }
+	if examples = within(examples); c.run > 0 && !p.resident {
+		examples = within(int(float64(c.open) / openShare / float64(c.run)))
+		again := examples < s.data.Len() && float64(c.open) > mostOpenShare*float64(c.run)*float64(examples)
+		p.resident = again && int64(models)*c.sessionBytes <= room
 	}
 	if c.run > 0 && p.resident {
-		examples = int(chunkTime / c.run * time.Duration(p.workers) / time.Duration(models))
-	} else if c.run > 0 {
-		examples = int(float64(c.open) / openShare / float64(c.run))
+		examples = within(int(chunkTime / c.run * time.Duration(p.workers) / time.Duration(models)))
 	}
-	const batchesEach = 8 // the least number: with fewer, threads wait for each other at the end of a chunk
-	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(all/4/s.exampleBytes()))
+	if !p.resident {
+		p.ahead = min(p.workers, 2)
+		group = int(max(1, held/int64(p.ahead)/c.sessionBytes))
+	}
 	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // all chunks have about the same size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
 	p.keepsInputs = s.engine.how.Provider.Feeds() && int64(p.chunk)*s.size.Bytes() <= room/keepsShare
 	p.divide(parts, batches, group)
 	return p, nil
+}
+
+// waiting returns the most bytes of sessions that stay open while others run.
+func (e *Engine) waiting() int64 {
+	if e.how.Provider.Feeds() {
+		return math.MaxInt64 // members share a session, and a device has memory of its own
+	}
+	return e.how.Memory.Waiting()
 }
 
 // divide divides the models into groups of at most a size. The first groups are smaller, and each is as large as all before

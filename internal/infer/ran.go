@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -75,18 +76,27 @@ func (r *Ran) by(e *Engine, settled bool) *Ran {
 	return r
 }
 
-// leave leaves the sessions of a group, whose models have these numbers from first on.
-func (r *Ran) leave(g *group, first int) {
+// leave leaves the sessions of a group, whose models have these numbers from first on. The run begins with model 0. Others wait
+// for it only as far as room for their bytes is left.
+func (r *Ran) leave(g *group, first int, room int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.opened == nil {
 		r.opened = map[int]*loaded{}
 	}
 	for i, m := range g.sessions {
-		if was := r.opened[first+i]; was != nil {
+		k := first + i
+		if was := r.opened[k]; was != nil {
 			was.close()
 		}
-		r.opened[first+i] = m
+		r.opened[k] = m
+	}
+	for _, k := range slices.Sorted(maps.Keys(r.opened)) {
+		m := r.opened[k]
+		if room -= max(m.bytes, m.Filled.Template.Size()); k > 0 && room < 0 {
+			m.close()
+			delete(r.opened, k)
+		}
 	}
 }
 

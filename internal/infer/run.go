@@ -183,7 +183,7 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, ski
 		if err != nil {
 			return nil, err
 		}
-		s.ran.leave(t.group, 0)
+		s.ran.leave(t.group, 0, s.engine.waiting())
 		s.giveBack(t.values)
 	}
 	err = s.Run(ctx, 0, progress, func(c *Chunk) error {

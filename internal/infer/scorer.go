@@ -135,7 +135,7 @@ func (s *Scorer) Close() { s.ran.Close() }
 func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), sink func(*Chunk) error) error {
 	s.progress = progress
 	g, ctx := errgroup.WithContext(ctx)
-	pool := &sessionPool{scorer: s, ready: make(chan *group), before: memory.Resident()}
+	pool := &sessionPool{scorer: s, ready: make(chan *group), open: make(chan struct{}, s.plan.ahead), before: memory.Resident()}
 	buffers := 2 // of two, one is being filled and the other emptied
 	if s.stateful != nil {
 		buffers = 1 // results of windows are large, and take long to compute
@@ -185,13 +185,14 @@ func (s *Scorer) report(images int) {
 	}
 }
 
-// A sessionPool opens groups in order, one ahead of the group that runs, and again for each chunk. If all fit into
-// memory, it opens them only once.
+// A sessionPool opens groups in order, as many at a time as the plan says, and again for each chunk. If sessions stay open, it
+// opens them only once.
 type sessionPool struct {
 	scorer *Scorer
 	ready  chan *group
-	stay   []*group // opened once for all chunks
-	before int64    // bytes of the process before the run
+	open   chan struct{} // has a value for each group that is open, if they do not stay
+	stay   []*group      // opened once for all chunks
+	before int64         // bytes of the process before the run
 }
 
 // build opens groups until all chunks have had their groups.
@@ -200,11 +201,18 @@ func (p *sessionPool) build(ctx context.Context, chunks int) (err error) {
 	for range chunks {
 		for i, planned := range plan.groups {
 			var g *group
+			if !plan.resident {
+				err = send(ctx, p.open, struct{}{})
+			}
 			if i < len(p.stay) {
 				g = p.stay[i]
-			} else if g, err = p.scorer.open(ctx, planned.first, planned.Count, planned.batch); err != nil {
+			} else if err == nil {
+				g, err = p.scorer.open(ctx, planned.first, planned.Count, planned.batch)
+			}
+			if err != nil {
 				return err
-			} else if plan.resident {
+			}
+			if plan.resident && i == len(p.stay) {
 				p.stay = append(p.stay, g)
 			}
 			if err := send(ctx, p.ready, g); err != nil {
@@ -220,6 +228,7 @@ func (p *sessionPool) build(ctx context.Context, chunks int) (err error) {
 func (p *sessionPool) done(g *group) {
 	if !p.scorer.plan.resident {
 		g.close()
+		<-p.open
 	}
 }
 
@@ -228,7 +237,7 @@ func (p *sessionPool) close() {
 	for _, g := range p.stay {
 		if l := p.scorer.later; l.into != nil {
 			g.sessions[0].bytes = max(g.sessions[0].bytes, memory.Resident()-p.before) // some keep what their runs compute
-			l.into.leave(g, l.model+g.first)
+			l.into.leave(g, l.model+g.first, p.scorer.engine.waiting())
 		} else {
 			g.close()
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -452,6 +453,94 @@ func TestPlan(t *testing.T) {
 	}
 	if n, err := s.Tune(t.Context(), 2); err != nil || n != 1 && n != 2 {
 		t.Errorf("%d runs at the same time, %v", n, err)
+	}
+}
+
+// counting are members that note how many images went through networks before each of them was made.
+type counting struct {
+	members
+	seen *atomic.Int64
+	made map[int]int64
+}
+
+func (c counting) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
+	k := first
+	return c.members.Each(ctx, first, count, func(m infer.Model) error {
+		c.made[k] = c.seen.Load()
+		k++
+		return f(m)
+	})
+}
+
+// Sessions of large networks do not wait: on one thread each is closed before the next member is made, and on several threads one
+// is opened ahead. Small ones are opened once for all chunks. The bits are the same.
+func TestOneSessionAtATime(t *testing.T) {
+	const count, images = 5, 10
+	m := small(t, "ckpt", count)
+	var want []float64
+	for _, c := range []struct {
+		threads, ahead int
+		budget         int64
+	}{{1, count, 1 << 30}, {1, 0, 4 << 20}, {2, 1, 4 << 20}, {1, 0, 1}} {
+		source := counting{m, new(atomic.Int64), map[int]int64{}}
+		e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: c.threads, BatchSize: 4, Memory: memory.New(c.budget)})
+		s, err := infer.NewScorer(t.Context(), e, source, tinyImages(t), infer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resident := c.ahead == count; resident != strings.HasSuffix(s.Plan(), "all opened once") {
+			t.Errorf("%+v: %s", c, s.Plan())
+		}
+		var got []float64
+		err = s.Run(t.Context(), 0, func(n int) { source.seen.Add(int64(n)) }, func(c *infer.Chunk) error {
+			got = append(got, c.Outcome...)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got
+		} else if !slices.Equal(got, want) {
+			t.Errorf("%+v: other outcomes", c)
+		}
+		for k := range count {
+			if least := int64(images * (k - c.ahead)); source.made[k] < least {
+				t.Errorf("%+v: member %d was made after %d images, want at least %d", c, k, source.made[k], least)
+			}
+		}
+	}
+}
+
+// When sessions stay open: if they are small, or if opening them for each of several chunks would take too long.
+func TestWhenSessionsStay(t *testing.T) {
+	t.Parallel()
+	m := small(t, "ckpt", 30)
+	e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 2, BatchSize: 16, Memory: memory.New(2 << 30)})
+	many := dataset.Picked(tinyImages(t), slices.Repeat([]int{0, 1}, 5000))
+	for _, c := range []struct {
+		bytes     int64
+		open, run time.Duration
+		data      dataset.Dataset
+		stay      bool
+	}{
+		{1 << 20, time.Second, time.Millisecond, many, true},
+		{40 << 20, 200 * time.Millisecond, 20 * time.Millisecond, many, false},
+		{40 << 20, time.Second, time.Millisecond, many, true},           // each chunk has 4,096 examples at most
+		{40 << 20, time.Second, time.Millisecond, tinyImages(t), false}, // there is one chunk
+		{1 << 30, time.Second, time.Millisecond, many, false},           // there is no room for all
+	} {
+		s, err := infer.NewScorer(t.Context(), e, m, c.data, infer.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		for workers := 1; workers <= 2; workers++ {
+			how, groups, ahead, err := s.Planned(workers, c.bytes, c.open, c.run)
+			if stay := strings.HasSuffix(how, "all opened once"); err != nil || stay != c.stay || !stay && (groups != 30 || ahead != workers) {
+				t.Errorf("%+v, %d threads: %s; %d groups, %d at the same time; %v", c, workers, how, groups, ahead, err)
+			}
+		}
 	}
 }
 

@@ -54,10 +54,13 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 func (g *group) add(ctx context.Context, s *Scorer, first, count int) error {
 	began, before := time.Now(), memory.Resident()
 	return s.models.Each(ctx, first, count, func(m Model) error {
-		session, err := m.session(ctx, s.engine, g.batch)
-		if err == nil {
-			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.takes()...)
+		placed := time.Now()
+		err := s.engine.Place(ctx, &m.placed, m.Name, m.Graph, g.batch, m.Filled, s.data, m.takes()...)
+		began = began.Add(time.Since(placed)) // happens once
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
 		}
+		session, err := m.session(ctx, s.engine, g.batch)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
@@ -112,7 +115,6 @@ func (g *group) close() {
 type Session struct {
 	*ort.Session
 	inputs []ort.ValueInfo
-	batch  int     // examples of most runs, as the session was opened for; 0 if it was opened for any number
 	states *states // nil without
 	most   int64   // bytes that a state may take
 	slow   func(inside time.Duration, loops bool)
@@ -153,40 +155,46 @@ func (e *Engine) OpenShared(ctx context.Context, g *Graph, model onnxio.Filled, 
 	return e.open(ctx, g, model, opts)
 }
 
-func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts ort.Options) (*Session, error) {
-	if g != nil && g.half != "" && !e.how.Provider.GPU() {
-		return nil, &onnxio.Error{
+// refuses fails if the provider does not compute the graph, or crashes, or if the graph is too large.
+func (e *Engine) refuses(g *Graph) error {
+	if g == nil {
+		return nil
+	}
+	if g.half != "" && !e.how.Provider.GPU() {
+		return &onnxio.Error{
 			What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash",
 			Hint: "export the network in float32",
 		}
 	}
-	if g != nil && g.misread != "" && e.how.Provider.MisreadsChannels() {
-		return nil, &onnxio.Error{
+	if g.misread != "" && e.how.Provider.MisreadsChannels() {
+		return &onnxio.Error{
 			Tensor: g.misread,
 			What:   "the convolution has a multiple of 3 input channels and no multiple of 4: ONNX Runtime computes it wrong on WebGPU",
 			Hint:   setting.Provider.With(ort.CPU) + " and " + ort.CUDA + " compute it right",
 		}
 	}
-	if g != nil {
-		if err := g.Fits(e.how.Memory); err != nil {
-			return nil, err
-		}
+	return g.Fits(e.how.Memory)
+}
+
+func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts ort.Options) (*Session, error) {
+	if err := e.refuses(g); err != nil {
+		return nil, err
 	}
 	s, err := e.runtime.NewFilledSession(ctx, model, opts)
 	if err != nil {
 		return nil, err
 	}
+	session := e.session(g, s)
 	sig, err := model.Template.Signature()
-	session := &Session{
-		Session: s,
-		inputs:  s.Inputs(),
-		batch:   opts.Batch,
-		most:    max(1<<20, e.how.Memory.Networks()/2),
-		slow:    e.how.Slow,
-		loops:   sig.Loops,
-	}
-	session.hide(g)
+	session.slow, session.loops = e.how.Slow, sig.Loops
 	return session, err
+}
+
+// session returns a session with the inputs that its callers give, without states.
+func (e *Engine) session(g *Graph, s *ort.Session) *Session {
+	session := &Session{Session: s, inputs: s.Inputs(), most: max(1<<20, e.how.Memory.Networks()/2)}
+	session.hide(g)
+	return session
 }
 
 // options returns the options of a session whose runs have a thread each, and so many examples; 0 is any number. States may
@@ -204,20 +212,21 @@ func (e *Engine) options(g *Graph, batch int, outputs []string) ort.Options {
 	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.how.Provider, Callers: e.Threads(), Batch: batch}
 }
 
-// Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros
-// instead of the data.
-func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *Graph, s *Session, model onnxio.Filled,
+// Place calls Placed for a model that runs on batches of a size, 0 for any, unless seen is already set. It runs the model on zeros
+// instead of the data. Its session is closed at the end, so the session of the run should be opened later.
+func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *Graph, batch int, model onnxio.Filled,
 	data dataset.Dataset, outputs ...string) error {
 	if !e.how.Provider.Partial() || seen.Swap(true) {
 		return nil
 	}
 	const few = 2 // a batch norm of one example is an error
-	rows := cmp.Or(s.FixedBatch(), few)
-	p, err := e.place(ctx, g, s, model, data, rows, outputs)
-	if divisible(err, rows, s) {
+	fixed := fixedBatch(g)
+	rows := cmp.Or(fixed, few)
+	p, err := e.place(ctx, g, batch, model, data, rows, outputs)
+	if divisible(err, rows, fixed) {
 		rows = 1
-		p, err = e.place(ctx, g, s, model, data, rows, outputs)
-		divisible(err, rows, s)
+		p, err = e.place(ctx, g, batch, model, data, rows, outputs)
+		divisible(err, rows, fixed)
 	}
 	if err != nil {
 		seen.Store(false)
@@ -228,25 +237,36 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *G
 }
 
 // place runs the model on a batch of zeros.
-func (e *Engine) place(ctx context.Context, g *Graph, s *Session, model onnxio.Filled, data dataset.Dataset, rows int,
+func (e *Engine) place(ctx context.Context, g *Graph, batch int, model onnxio.Filled, data dataset.Dataset, rows int,
 	outputs []string) (ort.Placement, error) {
 	size, err := dataset.SizeOf(data)
-	if err != nil {
-		return ort.Placement{}, err
-	}
-	in, err := s.feed(data, nil, rows, nil, size.Make(rows))
 	if err == nil {
-		in, err = s.withStates(in, nil)
+		err = e.refuses(g)
 	}
 	if err != nil {
 		return ort.Placement{}, err
 	}
 	tally.Add(tally.For(ctx, tally.Plan), rows)
-	return e.runtime.Place(ctx, model, e.options(g, min(s.batch, rows), outputs), in)
+	return e.runtime.Place(ctx, model, e.options(g, min(batch, rows), outputs), func(of *ort.Session) ([]ort.Tensor, error) {
+		s := e.session(g, of)
+		in, err := s.feed(data, nil, rows, nil, size.Make(rows))
+		if err == nil {
+			in, err = s.withStates(in, nil)
+		}
+		return in, err
+	})
 }
 
 // slowAfter is the time after which a run counts as slow.
 var slowAfter = time.Minute
+
+// fixedBatch returns the only batch size that the network takes, or 0.
+func fixedBatch(g *Graph) (fixed int) {
+	for _, v := range g.Inputs {
+		fixed = max(fixed, int(v.Shape[0]))
+	}
+	return fixed
+}
 
 // FixedBatch returns the only batch size that the network takes, or 0.
 func (s *Session) FixedBatch() int {

@@ -96,7 +96,7 @@ func (s *Scorer) statefulPlan(workers int, c cost) (plan, error) {
 	group := models
 	if !p.resident { // each worker holds one model, while it opens the next
 		p.workers = int(max(1, min(int64(workers), half/(c.runBytes+2*c.sessionBytes))))
-		group = p.workers
+		group, p.ahead = p.workers, 2
 	} else if c.runBytes > 0 {
 		p.workers = int(max(1, min(int64(workers), half/c.runBytes)))
 	}

@@ -39,7 +39,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 			p.group.close()
 			return err
 		}
-		s.ran.leave(p.group, first) // the run begins with it
+		s.ran.leave(p.group, first, s.engine.waiting()) // the run begins with it
 		first += part.Count
 	}
 	var err error
@@ -87,7 +87,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 				err = t.measure(ctx, s)
 			}
 		}
-		if !divisible(err, batch, t.model.Session) || s.stateful != nil {
+		if !divisible(err, batch, t.model.FixedBatch()) || s.stateful != nil {
 			break
 		}
 		batch = ceil(batch, 2) // the memory of a GPU is too small

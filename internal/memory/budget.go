@@ -22,6 +22,8 @@ const (
 	usualDecoding = 1 << 30
 	// usualWeights is for the weights of members that are drawn together.
 	usualWeights = 256 << 20
+	// usualWaiting is for sessions that are open while others run. Those of small networks take long to open, beside their runs.
+	usualWaiting = 64 << 20
 	// usualPlan and usualCore are for networks. More makes no run faster.
 	usualPlan, usualCore = 1 << 30, 256 << 20
 )
@@ -84,6 +86,9 @@ func (b *Budget) Networks() int64 {
 	}
 	return plan
 }
+
+// Waiting returns the most bytes of sessions that stay open while others run. A network that is larger has one session at a time.
+func (b *Budget) Waiting() int64 { return min(b.Networks()/4, usualWaiting) }
 
 // Batch returns the most bytes of one batch of inputs or states, if a graph fixes its size.
 func (b *Budget) Batch() int64 {

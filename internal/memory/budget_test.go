@@ -2,6 +2,8 @@ package memory
 
 import (
 	"math"
+	"os"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -85,4 +87,37 @@ func TestMachine(t *testing.T) {
 	if available < 0 || all < available || Resident() < 1<<16 || free() < 0 {
 		t.Errorf("%d of %d bytes available, %d resident, %d free", available, all, Resident(), free())
 	}
+}
+
+// Only whole pages of the numbers are given back. They can be written again, and their neighbours stay.
+func TestGiveBack(t *testing.T) {
+	page := os.Getpagesize() / 4
+	all := make([]float32, 64*page)
+	for from := range 3 {
+		for _, n := range []int{0, 1, page - 1, page, 5*page + 3, 40 * page} {
+			for i := range all {
+				all[i] = 1
+			}
+			given := all[from*(page/2+1):][:n]
+			GiveBack(given)
+			for i := range given {
+				given[i] = 1
+			}
+			for i, v := range all {
+				if v != 1 {
+					t.Fatalf("%d numbers from %d: number %d is %v", n, from, i, v)
+				}
+			}
+		}
+	}
+	before := Resident()
+	large := make([]float32, 16<<20)
+	for i := range large {
+		large[i] = 1
+	}
+	grown := Resident() - before
+	if GiveBack(large); runtime.GOOS == "linux" && (grown < 32<<20 || Resident()-before > grown/2) {
+		t.Errorf("%d bytes more, and %d after they were given back", grown, Resident()-before)
+	}
+	runtime.KeepAlive(large)
 }

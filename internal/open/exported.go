@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -197,15 +198,9 @@ func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) 
 		return WrongKind(err, path, kind.Model)
 	}
 	defer m.Close()
-	js := m.Metadata[ensemble.KeyReference]
-	if js == "" {
-		return BadInput(fmt.Errorf("%s: has no outputs to compare with, want a model that %s wrote where an ONNX Runtime is", path,
-			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"),
-			"ensemble.safetensors")))
-	}
-	s, err := reference.ParseStored(js)
+	s, err := storedIn(m, path)
 	if err != nil {
-		return BadInput(fmt.Errorf("%s: metadata %q: %w", path, ensemble.KeyReference, err))
+		return err
 	}
 	rt, _, err := a.chosenRuntime(o)
 	if err != nil {
@@ -215,21 +210,136 @@ func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) 
 	if err != nil {
 		return BadInput(err)
 	}
-	examples := report.Plural(s.Examples, "made-up example")
-	if s.From != "" {
-		examples = report.Plural(s.Examples, "example") + " of " + s.From
-	}
 	if d.Equal {
 		a.Logf("%s gives what it gave when it was exported: %s, largest difference %.1g of the largest number (want at most %.1g)", path,
-			examples, d.Largest, s.Tolerance)
+			examplesOf(s), d.Largest, s.Tolerance)
 		return nil
 	}
-	wrong := fmt.Errorf("%s: does not give what it gave when it was exported: %s, example %d gives %s = %s, and it was %s (the difference "+
-		"is %.2g of the largest number, want at most %.1g)", path, examples, d.Example, d.Output, numbersOf(d.Got), numbersOf(d.Want),
-		d.Largest, s.Tolerance)
+	wrong := fmt.Errorf("%s: %w", path, unlike(s, d))
 	if ops := reference.Quantised(m); ops != "" {
 		return BadInput(wrong, "the model was quantised: its graph has "+ops,
 			setting.Export.With(setting.Storage.With("int8"), "ensemble.safetensors")+" stores weights in 8 bits, and computes in float32")
 	}
 	return BadInput(wrong, "the graph, its weights or its data file were changed after the export")
+}
+
+// RuntimeNames are the names that [VerifyModelIn] takes.
+func RuntimeNames() []string {
+	names := []string{"all"}
+	for _, r := range reference.Runtimes {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are installed.
+func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return WrongKind(err, path, kind.Model)
+	}
+	defer m.Close()
+	s, err := storedIn(m, path)
+	if err != nil {
+		return err
+	}
+	rt, _, err := a.chosenRuntime(o)
+	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
+		rt, err = nil, nil // sets are not compared
+	}
+	if err != nil {
+		return err
+	}
+	var wrong []error
+	var absent []*reference.Absent
+	ran := 0
+	for i := range reference.Runtimes {
+		other := &reference.Runtimes[i]
+		if name != "all" && name != other.Name {
+			continue
+		}
+		found, err := s.VerifyIn(ctx, other, folder, rt, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
+		missing := (*reference.Absent)(nil)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &missing):
+			absent = append(absent, missing)
+			if name == "all" {
+				a.Logf("%v. To install it: %s", err, other.Install)
+			}
+			continue
+		case err != nil:
+			wrong = append(wrong, err)
+			a.Logf("%s: %v", other.Name, err)
+		default:
+			wrong = append(wrong, tellElsewhere(a, s, other, found)...)
+		}
+		ran++
+	}
+	switch {
+	case ran == 0:
+		return &Error{Err: absent[0], Hints: []string{"to install it: " + absent[0].Install}}
+	case len(wrong) > 0:
+		return BadInput(fmt.Errorf("%s: %w", path, wrong[0]))
+	}
+	return nil
+}
+
+// tellElsewhere prints what a model gave in another runtime, and returns what is wrong.
+func tellElsewhere(a *Opener, s *reference.Stored, other *reference.Runtime, found reference.Elsewhere) (wrong []error) {
+	line := fmt.Sprintf("%s %s: %s, largest difference %.1g of the largest number (want at most %.1g)", other.Name, found.Version,
+		examplesOf(s), found.Largest, s.Tolerance)
+	if found.Here >= 0 {
+		line += fmt.Sprintf(", %.1g from ONNX Runtime here", found.Here)
+	}
+	if !found.Equal {
+		wrong = append(wrong, fmt.Errorf("%s: %w", other.Name, unlike(s, found.Difference)))
+	}
+	if found.Flags > 0 {
+		line += fmt.Sprintf("; of %d members of sets and abstentions %d are others", found.Flags, found.Others)
+	}
+	if found.Others > 0 {
+		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions are others than in ONNX Runtime", other.Name,
+			found.Others, found.Flags))
+	}
+	switch {
+	case found.Guarded && found.NaN:
+		line += "; NaN stays visible"
+	case found.Guarded:
+		line += "; NaN in an input does not show"
+		wrong = append(wrong, fmt.Errorf("%s: the outputs of an example with NaN do not show it", other.Name))
+	}
+	a.Logf("%s", line)
+	return wrong
+}
+
+// examplesOf names the examples that a model has inside.
+func examplesOf(s *reference.Stored) string {
+	if s.From != "" {
+		return report.Plural(s.Examples, "example") + " of " + s.From
+	}
+	return report.Plural(s.Examples, "made-up example")
+}
+
+// unlike says how outputs differ from those of the export.
+func unlike(s *reference.Stored, d reference.Difference) error {
+	return fmt.Errorf("does not give what it gave when it was exported: %s, example %d gives %s = %s, and it was %s (the difference "+
+		"is %.2g of the largest number, want at most %.1g)", examplesOf(s), d.Example, d.Output, numbersOf(d.Got), numbersOf(d.Want),
+		d.Largest, s.Tolerance)
+}
+
+// storedIn returns what a model stores to verify it with.
+func storedIn(m *onnxio.Model, path string) (*reference.Stored, error) {
+	js := m.Metadata[ensemble.KeyReference]
+	if js == "" {
+		return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with, want a model that %s wrote where an ONNX Runtime is", path,
+			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"),
+			"ensemble.safetensors")))
+	}
+	s, err := reference.ParseStored(js)
+	if err != nil {
+		return nil, BadInput(fmt.Errorf("%s: metadata %q: %w", path, ensemble.KeyReference, err))
+	}
+	return s, nil
 }

@@ -115,7 +115,7 @@ func TestFixedBatchNodes(t *testing.T) {
 		f, in := parameterized(t, "../../fixtures/exporters/"+network+"/ckpt-2.onnx")
 		var nodes [2]int
 		for i, batch := range []int{0, 4} {
-			p, err := rt.Place(t.Context(), f, Options{Threads: 1, Provider: Provider{Parameterized: true}, Batch: batch}, in)
+			p, err := rt.Place(t.Context(), f, Options{Threads: 1, Provider: Provider{Parameterized: true}, Batch: batch}, func(*Session) ([]Tensor, error) { return in, nil })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestFixedBatchRefused(t *testing.T) {
 		if got := run(t, s, x)[0].F32; !slices.Equal(got, []float32{1, 2, 3, 4}) {
 			t.Errorf("batch %d: %v", batch, got)
 		}
-		if _, err := rt.Place(t.Context(), f, Options{Threads: 1, Provider: Provider{Parameterized: true}, Batch: batch}, []Tensor{x}); err != nil {
+		if _, err := rt.Place(t.Context(), f, Options{Threads: 1, Provider: Provider{Parameterized: true}, Batch: batch}, func(*Session) ([]Tensor, error) { return []Tensor{x}, nil }); err != nil {
 			t.Errorf("batch %d: %v", batch, err)
 		}
 	}

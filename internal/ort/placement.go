@@ -42,9 +42,10 @@ func (p Placement) String() string {
 // errNoNode reports that the provider computes no node of a network.
 var errNoNode = errors.New("no node")
 
-// Place runs a model once and reads from ONNX Runtime's profile which nodes the provider computes. It returns a
-// [*LibraryError] if the provider computes none, because then the results would be the CPU provider's.
-func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inputs []Tensor) (Placement, error) {
+// Place runs a model once, on what inputs returns for its session, and reads from ONNX Runtime's profile which nodes the
+// provider computes. It returns a [*LibraryError] if the provider computes none, because then the results would be the CPU
+// provider's.
+func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inputs func(*Session) ([]Tensor, error)) (Placement, error) {
 	dir, err := tempfile.Folder()
 	if err != nil {
 		return Placement{}, err
@@ -55,7 +56,10 @@ func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inpu
 	if err != nil {
 		return Placement{}, err
 	}
-	_, err = s.Run(ctx, inputs)
+	in, err := inputs(s)
+	if err == nil {
+		_, err = s.Run(ctx, in)
+	}
 	s.Close() // writes the profile
 	if err != nil {
 		return Placement{}, err

@@ -47,6 +47,7 @@ const (
 type Runner struct {
 	*Examples
 	runtime *ort.Runtime
+	other   session           // in place of the runtime's, or nil
 	strict  float64           // the largest difference that float32 explains
 	coarse  float64           // the same for the type of the file, which may be coarser; 0 until it was needed
 	scale   []float64         // the largest number of each output
@@ -166,13 +167,9 @@ func (r *Runner) run(ctx context.Context, m *onnxio.Model, examples []int, h how
 			return nil, err
 		}
 	}
-	filled, err := prepared(m, h.training)
+	session, err := r.open(ctx, m, h)
 	if err != nil {
 		return nil, err
-	}
-	session, err := r.runtime.NewFilledSession(ctx, filled, ort.Options{Outputs: r.names, Threads: h.threads, Plain: h.plain})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Path, err)
 	}
 	defer session.Close()
 	size := len(examples)
@@ -218,6 +215,27 @@ func (r *Runner) run(ctx context.Context, m *onnxio.Model, examples []int, h how
 		out[k] = out[k][:wanted]
 	}
 	return out, nil
+}
+
+// session runs a model: an [ort.Session], or one in another runtime.
+type session interface {
+	Run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, error)
+	Close() error
+}
+
+func (r *Runner) open(ctx context.Context, m *onnxio.Model, h how) (session, error) {
+	if r.other != nil {
+		return r.other, nil
+	}
+	filled, err := prepared(m, h.training)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.runtime.NewFilledSession(ctx, filled, ort.Options{Outputs: r.names, Threads: h.threads, Plain: h.plain})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Path, err)
+	}
+	return s, nil
 }
 
 // prepared returns a network for a session.

@@ -249,6 +249,11 @@ func (s *Stored) Verify(ctx context.Context, rt *ort.Runtime, m *onnxio.Model) (
 	if err != nil {
 		return d, err
 	}
+	return s.compare(r, out), nil
+}
+
+// compare compares outputs of the examples with those that are stored.
+func (s *Stored) compare(r *Runner, out [][][]float64) Difference {
 	want := make([][][]float64, len(out))
 	for k, rows := range out {
 		for i, row := range rows {
@@ -262,7 +267,7 @@ func (s *Stored) Verify(ctx context.Context, rt *ort.Runtime, m *onnxio.Model) (
 		r.scale[k] = largest(want[k])
 	}
 	far, k, i := r.distance(out, want)
-	return Difference{Largest: far, Equal: far <= s.Tolerance, Output: r.names[k], Example: i, Got: out[k][i], Want: want[k][i]}, nil
+	return Difference{Largest: far, Equal: far <= s.Tolerance, Output: r.names[k], Example: i, Got: out[k][i], Want: want[k][i]}
 }
 
 // quantised are operators that only quantisation puts into a graph.

@@ -42,6 +42,8 @@ type Report struct {
 	Lines        []plot.Curve // loss along directions in weight space
 	Surfaces     []plot.Surface
 
+	// Steps shows a picture of what happens between checkpoints and a model.
+	Steps bool
 	// Command is the exact command line. Program is the name and version of the program.
 	Command, Program string
 	// Created is the time of creation; the zero time is not shown.

@@ -116,6 +116,13 @@ func TestReportHTML(t *testing.T) {
 		"svg": {"xmlns", "role", "aria-labelledby", "viewBox", "font-family"}, "desc": {"id"}, "g": {"transform"},
 		"path": {"d", "style"}, "text": {"x", "y", "transform", "style", "textLength", "lengthAdjust"},
 	}
+	// The picture of the steps, which the program brings.
+	drawn := []string{"fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "transform", "aria-hidden",
+		"text-anchor", "font-weight", "cx", "cy", "r", "rx", "ry", "x", "y", "width", "height"}
+	allowed["ol"], allowed["b"] = []string{"class"}, nil
+	for _, name := range []string{"svg", "g", "path", "text", "ellipse", "circle", "rect"} {
+		allowed[name] = append(allowed[name], drawn...)
+	}
 	for name, r := range map[string]*Report{"empty": {}, "hostile": hostileReport(), "one method": sampleReport(1), "twelve": sampleReport(12)} {
 		page := pageOf(t, r)
 		ids := map[string]bool{}
@@ -311,5 +318,26 @@ func elements(t *testing.T, page []byte) []element {
 				all[len(all)-1].text += string(token)
 			}
 		}
+	}
+}
+
+// The steps of the page are drawn as in the picture of README.md, and every step has a name that this picture has.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	picture, err := os.ReadFile(filepath.Join("..", "..", "docs", "images", "steps-light.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(pageOf(t, &Report{Steps: true}))
+	_, steps, _ := strings.Cut(page, `<ol class="steps">`)
+	steps, _, _ = strings.Cut(steps, "</ol>")
+	shapes := regexp.MustCompile(` (?:d|cx|cy|rx|ry|r|x|y)="[^"]*"|<b>[^<]*</b>`).FindAllString(steps, -1)
+	for _, s := range shapes {
+		if s = strings.NewReplacer("<b>", ">", "</b>", "</text>").Replace(s); !strings.Contains(string(picture), s) {
+			t.Errorf("the picture has no %s", s)
+		}
+	}
+	if n := strings.Count(steps, "<svg "); n != 6 || len(shapes) < 60 || strings.Contains(string(pageOf(t, &Report{})), `id="steps"`) {
+		t.Errorf("%d steps of %d shapes", n, len(shapes))
 	}
 }

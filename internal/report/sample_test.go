@@ -17,6 +17,7 @@ func sampleReport(n int) *Report {
 	names := []string{"SWA-Temp", "your network", "SGD, all iterates", "SWA, stale BN", "SWA", "SWA-Vector", "SWAG-Diag", "SWAG",
 		"isotropic noise, equal trace", "MC dropout", "KFAC-Laplace, last layer", "MultiSWAG"}[:n]
 	r := &Report{
+		Steps: true,
 		Title: "compare: posterior.safetensors on test.npz",
 		Verdict: []string{"SWAG is better than temperature scaling on this data: NLL −0.012 [−0.020, −0.004].",
 			"MultiSWAG is better still, at three times the cost of training. Accuracy is the same for all methods but stale batch-norm statistics."},

@@ -22,9 +22,6 @@ type Settling interface {
 	//   - nats: the expected increase of the NLL, for each number that [Task.Likelihoods] returns.
 	//   - errors: the distance of the prediction from another one, in standard errors; +Inf without decisions.
 	Unsettled(average, variance []float64, threshold float64) (nats, errors float64)
-	// Doubt says how uncertain an average is: the entropy for each number that [Task.Likelihoods] returns, or the epistemic share
-	// of a variance. The less, the smaller are the divergences of other averages.
-	Doubt(average []float64) float64
 	// Changed reports whether two calibrated outcomes lead to different decisions.
 	Changed(a, b []float64, threshold float64) bool
 	// Match fits how averages over few members differ from the averages of the same examples over all members.
@@ -127,6 +124,18 @@ func Increase(t Settling, all, few []float64) (nats float64) {
 	return relativeEntropy(all, few)
 }
 
+// Doubt says how uncertain an average is: the entropy for each number that [Task.Likelihoods] returns, or the epistemic share of a
+// variance. The less, the smaller are the divergences of other averages.
+func Doubt(t Settling, average []float64) float64 {
+	switch t := t.(type) {
+	case labels:
+		return stat.Mean(t.entropies(average), nil)
+	case regressionTask:
+		return stat.Mean(epistemicShares(average), nil)
+	}
+	return calibrate.Entropy(average)
+}
+
 // relativeEntropy returns KL(p‖q) of probabilities.
 func relativeEntropy(p, q []float64) (nats float64) {
 	for c, v := range p {
@@ -160,8 +169,6 @@ func (t classes) Complete(few *Average, s Stage) {
 	few.Entropy = total - s.disagreement(mutual, total)
 }
 
-func (t classes) Doubt(average []float64) float64 { return calibrate.Entropy(average) }
-
 // Unsettled differs from that of classes in the decision, which the threshold makes.
 func (t binary) Unsettled(p, variance []float64, threshold float64) (nats, errors float64) {
 	nats, _ = t.classes.Unsettled(p, variance, 0)
@@ -184,8 +191,6 @@ func (t labels) Unsettled(average, variance []float64, _ float64) (nats, errors 
 	}
 	return nats, errors
 }
-
-func (t labels) Doubt(average []float64) float64 { return stat.Mean(t.entropies(average), nil) }
 
 func (t labels) Changed(a, b []float64, _ float64) bool {
 	for k := range t.Count {
@@ -230,10 +235,6 @@ func (t regressionTask) Unsettled(average, variance []float64, _ float64) (nats,
 		}
 	}
 	return nats, math.Inf(1)
-}
-
-func (t regressionTask) Doubt(average []float64) float64 {
-	return stat.Mean(epistemicShares(average), nil)
 }
 
 // epistemicShares returns the epistemic part of the variance of each target.

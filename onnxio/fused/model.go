@@ -143,7 +143,7 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 	}
 	for i, n := range networks {
 		m.share(i, n)
-		m.shapes(i)
+		shapes(m, i)
 	}
 	m.building = &m.before
 	for _, v := range m.inputs {

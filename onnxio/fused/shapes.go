@@ -8,10 +8,10 @@ import (
 )
 
 // Unshaped returns the names of values whose type or rank the networks' graphs do not show. The model has no value_info for them.
-func (m *Model) Unshaped() []string { return m.unshaped }
+func Unshaped(m *Model) []string { return m.unshaped }
 
 // shapes finds types and shapes of the values that members of network i compute.
-func (m *Model) shapes(i int) {
+func shapes(m *Model, i int) {
 	n := m.networks[i]
 	known := make(map[string]onnxio.Value)
 	for k, v := range m.inputs {
@@ -32,7 +32,7 @@ func (m *Model) shapes(i int) {
 			computed[name] = tensorOf(d) == nil
 		}
 	}
-	values, unknown := n.graph.Shapes(known)
+	values, unknown := onnxio.Shapes(n.graph, known)
 	of := make(map[string]onnxio.Value)
 	for _, v := range values {
 		if computed[v.Name] {
@@ -48,7 +48,7 @@ func (m *Model) shapes(i int) {
 }
 
 // memberInfo encodes types and shapes of the values that a member computes.
-func (m *Model) memberInfo(k int, r *renaming) (fields []byte) {
+func memberInfo(m *Model, k int, r *renaming) (fields []byte) {
 	of := m.values[m.members[k].Network]
 	for _, d := range r.nodes {
 		for _, name := range d.Outputs {
@@ -62,7 +62,7 @@ func (m *Model) memberInfo(k int, r *renaming) (fields []byte) {
 }
 
 // info is memberInfo for a block, whose nodes read inputs of the model and what members give.
-func (m *Model) info(b block) (fields []byte, err error) {
+func info(m *Model, b block) (fields []byte, err error) {
 	if len(b.nodes) == 0 {
 		return nil, nil
 	}
@@ -82,7 +82,7 @@ func (m *Model) info(b block) (fields []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	values, unknown := parsed.Shapes(nil)
+	values, unknown := onnxio.Shapes(parsed, nil)
 	for _, v := range values {
 		if !slices.ContainsFunc(parsed.Graph.Outputs, func(o onnxio.Value) bool { return o.Name == v.Name }) {
 			fields = append(fields, v.Info()...)

@@ -174,11 +174,11 @@ func (m *Model) header(graph int64) ([]byte, error) {
 func (m *Model) graph(s *sink, members Members) error {
 	if m.infos == nil {
 		for _, block := range []block{m.before, m.behind} {
-			info, err := m.info(block)
+			fields, err := info(m, block)
 			if err != nil {
 				return err
 			}
-			m.infos = append(m.infos, info...)
+			m.infos = append(m.infos, fields...)
 		}
 	}
 	b := wire.AppendString(nil, wire.GraphName, "ensemble")
@@ -327,5 +327,5 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 			return err
 		}
 	}
-	return s.write(m.memberInfo(k, r))
+	return s.write(memberInfo(m, k, r))
 }

@@ -171,15 +171,15 @@ func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 	if whole, ok := complete(some, data.Images()); ok {
 		return p.result(ctx, whole)
 	}
+	if err := p.run.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", n.Graph, 0, p.model, data.Data,
+		p.plan.Outputs...); err != nil {
+		return fail(err)
+	}
 	s, err := p.run.Open(ctx, n.Graph, p.model, p.plan.Outputs...)
 	if err != nil {
 		return fail(err)
 	}
 	defer s.Close()
-	if err := p.run.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", n.Graph, s, p.model, data.Data,
-		p.plan.Outputs...); err != nil {
-		return fail(err)
-	}
 	idx, err := batches(s)
 	if err != nil {
 		return fail(err)

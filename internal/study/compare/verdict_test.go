@@ -103,7 +103,7 @@ func TestVerdict(t *testing.T) {
 		"an unlucky draw": {[]*compare.Method{temp, unlucky}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 networks is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094].",
-			"SWAG against SWA-Temp, with other seeds: +0.0055 [−0.0022, +0.0132], which is open.",
+			"SWAG against SWA-Temp, with other seeds: +0.0055 [−0.0023, +0.0133], which is open.",
 			"Draws add more error (±0.0033) than images (±0.0020). Members 340 settles it.",
 		}},
 		"perhaps by chance": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{

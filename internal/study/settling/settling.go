@@ -180,14 +180,12 @@ func (x *seen) make() {
 	for k := range x.checks {
 		x.early[k] = make([]task.Average, n)
 	}
-	x.spread, x.doubt, x.errors, x.nats = numbers(len(x.checks), n), numbers(len(x.checks), n), numbers(len(x.checks), n), numbers(len(x.checks), n)
-}
-
-func numbers(checks, n int) (of [][]float64) {
-	for range checks {
-		of = append(of, make([]float64, n))
+	for _, of := range []*[][]float64{&x.spread, &x.doubt, &x.errors, &x.nats} {
+		*of = make([][]float64, len(x.checks))
+		for k := range *of {
+			(*of)[k] = make([]float64, n)
+		}
 	}
-	return of
 }
 
 // run averages the members in their order with the given weights at each check, for some examples.
@@ -204,7 +202,7 @@ func (x *seen) run(weights [][]float64, rows []int) {
 			running.Add(outcome, x.entropies[i][k], own[k]*float64(all))
 			if at, check := slices.BinarySearch(x.checks, ran+1); check {
 				a, variance := running.Average(all)
-				x.early[at][i], x.doubt[at][i] = a, x.task.Doubt(a.Outcome)
+				x.early[at][i], x.doubt[at][i] = a, task.Doubt(x.task, a.Outcome)
 				x.spread[at][i], x.errors[at][i] = x.task.Unsettled(a.Outcome, variance, threshold)
 			}
 		}

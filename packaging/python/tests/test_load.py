@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import swagwrap as sw
 from conftest import swagwrap
@@ -63,6 +64,25 @@ def test_verify(made: Maker, kind: str, tmp_path: Path) -> None:
     onnx.save(bare, tmp_path / "bare.onnx")
     with pytest.raises(ValueError, match="has no outputs to compare with"):
         sw.load(tmp_path / "bare.onnx", verify=True)
+
+
+def test_verify_elsewhere(made: Maker) -> None:
+    """A function or the name of a runtime takes the place of the module's session."""
+    path = made("unnamed").model
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    names = [o.name for o in session.get_outputs()]
+
+    def run(feeds: dict[str, Any], by: float = 1.0) -> dict[str, Any]:
+        return {n: v * np.float32(by) if v.dtype == np.float32 else v for n, v in zip(names, session.run(names, feeds))}
+
+    assert sw.verify(path, run) < 2e-3
+    assert sw.verify(path) < 2e-3
+    with pytest.raises(ValueError, match="does not give what it gave"):
+        sw.verify(path, lambda feeds: run(feeds, 1.1))
+    with pytest.raises(ValueError, match="run gives no output 'prob'"):
+        sw.verify(path, lambda feeds: {})
+    with pytest.raises(sw.ProgramError, match="want one of all, onnxruntime"):
+        sw.verify(path, "abacus")
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "I;16", "I;16B"])

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
@@ -137,7 +138,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitSignal + int(syscall.SIGPIPE)
 	case is[*file.Conflict](err):
 		return exitUsage
-	case is[*ort.LibraryError](err):
+	case is[*ort.LibraryError](err), is[*reference.Absent](err):
 		return exitNoRuntime
 	case is[*tempfile.TempError](err), is[*weights.ChangedError](err), is[*store.Error](err), isTemporary(err):
 		return exitTemporary

@@ -65,9 +65,9 @@ func Card(k *open.CardOptions) Table {
 		FileOrder(&k.FileOrder, "a question where it matters"),
 		Parsed(Row{
 			Name: "targets",
-			Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus, or " +
-				"std|log-std|softplus-std of a standard deviation. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S, and name " +
-				"its column: \"train.csv column=price\"",
+			Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus, " +
+				"or std|log-std|softplus-std of a standard deviation. The scores z are targets M + S·z. `SPEC` may begin with a file of " +
+				"training targets, which gives M and S, and name its column: \"train.csv column=price\"",
 			Hint: "--targets \"head=none mean=3.5 std=0.8\", or --targets \"train.csv column=price\"",
 		}, &k.Targets, parseTargets),
 		Noise(Row{

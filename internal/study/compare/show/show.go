@@ -51,6 +51,7 @@ func (r figures) add(page *report.Report) {
 	}
 	page.Differences, page.Calibrations = r.differences(), r.calibrations()
 	page.Promote()
+	page.Steps = true
 	_, decided := r.Task.(task.Decided)
 	for _, m := range r.Methods {
 		if !m.StaleBN {

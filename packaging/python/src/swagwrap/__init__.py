@@ -25,7 +25,7 @@ from ._convert import convert
 from ._estimators import Classifier, Regressor
 from ._export import export
 from ._lightning import lightning_callback
-from ._model import Model, Uncertainty, load
+from ._model import Model, Uncertainty, load, verify
 from ._posterior import Posterior, Tensor, read_posterior
 from ._predictions import Predictions, read_predictions
 from ._program import ProgramError
@@ -60,6 +60,7 @@ __all__ = [
     "reference",
     "score",
     "try_",
+    "verify",
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -299,6 +299,20 @@ class Model:
         from ._html import card
 
         return card(self)
+
+
+def verify(path: str | os.PathLike[str], run: str | Callable[[dict[str, NDArray[Any]]], Mapping[str, Any]] = "onnxruntime") -> float:
+    """Runs the examples that an exported model has inside in another runtime, and compares its outputs with those of the export.
+
+    >>> swagwrap.verify("ensemble.onnx", "openvino")
+
+    `run` is the name of a runtime: onnxruntime, openvino, tract, node or java. Or it is a function of a dict of arrays, the inputs of a
+    batch by name, that returns the outputs by name. Returns the largest difference, in units of the largest number of an output.
+    Raises ProgramError or ValueError if it is larger than rounding explains, and ProgramError if the runtime is not installed.
+    """
+    from ._verify import verify_in
+
+    return verify_in(path, run)
 
 
 def load(

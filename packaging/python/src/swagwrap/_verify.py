@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import base64
+import os
+import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from . import _program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,7 +17,17 @@ if TYPE_CHECKING:
     from ._model import Session
 
 
-def verify(s: Session) -> float:
+def verify_in(path: str | os.PathLike[str], run: str | Callable[[dict[str, NDArray[Any]]], Mapping[str, Any]]) -> float:
+    """Is `swagwrap.verify`."""
+    if isinstance(run, str):
+        told = _program.run("doctor", "--runtime", run, path).stderr
+        return max(float(d) for d in re.findall(r"largest difference ([0-9.e+-]+)", told))
+    from ._model import Session
+
+    return verify(Session(os.fspath(path), None, ()), run)
+
+
+def verify(s: Session, run: Callable[[dict[str, NDArray[Any]]], Mapping[str, Any]] | None = None) -> float:
     """The largest difference, in units of the largest number of its output. Raises ValueError if it is too large."""
     import numpy as np
 
@@ -29,7 +44,14 @@ def verify(s: Session) -> float:
     parts = []
     for first in range(0, n, size):
         at = np.minimum(np.arange(first, first + size), n - 1)
-        got = s.run.run(names, {i.name: feeds[i.name][at] for i in s.inputs})
+        batch = {i.name: feeds[i.name][at] for i in s.inputs}
+        if run is None:
+            got = s.run.run(names, batch)
+        else:
+            given = run(batch)
+            if absent := [n for n in names if n not in given]:
+                raise ValueError(f"{s.path}: run gives no output {absent[0]!r}")
+            got = [np.asarray(given[n]) for n in names]
         parts.append([o[: n - first] for o in got])
     worst, where = 0.0, ""
     for k, o in enumerate(stored["outputs"]):

@@ -1,0 +1,308 @@
+package reference
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// A Runtime runs models in another process. A small program in its language reads a file that says what to run, and gets the name of that
+// file as its last argument. The lines of the file have fields with tabs between: model and path; input, name, type, shape and file;
+// output, name, place and file. Files have elements in the layout of memory; those of outputs are float64. The program prints the version.
+type Runtime struct {
+	Name    string
+	Install string // what to type where it is not there
+
+	program string   // its file
+	command []string // names of what starts it; the first that is installed does
+	module  bool     // the program gets the name of the runtime first
+	absent  string   // what is printed without its library, besides exit code 69
+}
+
+//go:embed runtimes
+var programs embed.FS
+
+// Runtimes are the runtimes that are known.
+var Runtimes = []Runtime{
+	{Name: "onnxruntime", Install: "pip install onnxruntime", program: "run.py", command: python, module: true},
+	{Name: "openvino", Install: "pip install openvino", program: "run.py", command: python, module: true},
+	{Name: "tract", Install: "pip install tract numpy", program: "run.py", command: python, module: true},
+	{Name: "node", Install: "npm install onnxruntime-node", program: "run.mjs", command: []string{"node"}},
+	{
+		Name: "java",
+		Install: "mvn dependency:copy -Dartifact=com.microsoft.onnxruntime:onnxruntime:1.29.0 -DoutputDirectory=. && " +
+			"export CLASSPATH=onnxruntime-1.29.0.jar",
+		program: "Run.java",
+		command: []string{"java"},
+		absent:  "package ai.onnxruntime does not exist",
+	},
+}
+
+var python = []string{"python3", "python"}
+
+// start returns the command of the program, which it writes into a folder.
+func (r *Runtime) start(folder string) ([]string, error) {
+	text, err := programs.ReadFile("runtimes/" + r.program)
+	path := filepath.Join(folder, r.program)
+	if err = errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
+		return nil, err
+	}
+	interpreter := ""
+	if r.module {
+		interpreter = os.Getenv("SWAGWRAP_PYTHON")
+	}
+	for _, name := range r.command {
+		if _, err := exec.LookPath(name); interpreter == "" && name != "" && err == nil {
+			interpreter = name
+		}
+	}
+	if interpreter == "" {
+		return nil, &Absent{r, fmt.Sprintf("no program %q", r.command[len(r.command)-1])}
+	}
+	if r.module {
+		return []string{interpreter, path, r.Name}, nil
+	}
+	return []string{interpreter, path}, nil
+}
+
+// Absent is the error for a runtime that is not installed.
+type Absent struct {
+	*Runtime
+	Why string
+}
+
+func (e *Absent) Error() string { return fmt.Sprintf("runtime %s: is not here: %s", e.Name, e.Why) }
+
+// Elsewhere is what a model gave in another runtime.
+type Elsewhere struct {
+	Version string
+	Difference
+	Here          float64 // the largest difference from swagwrap's own ONNX Runtime, in the same units; −1 without one
+	Flags, Others int     // true and false of sets and abstentions, and how many differ from those of that ONNX Runtime
+	Guarded, NaN  bool    // the model has to show NaN in an input; its outputs do
+}
+
+// VerifyIn is [Stored.Verify] in another runtime, with files in a folder. rt computes the sets to compare with, and may be nil. guarded
+// says that the model shows NaN.
+func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, folder string, rt *ort.Runtime, m *onnxio.Model,
+	guarded bool) (found Elsewhere, err error) {
+	session := &otherSession{Runtime: other, folder: folder, model: m}
+	r, err := s.runner(rt, m)
+	if err != nil {
+		return found, err
+	}
+	floats := len(r.names)
+	for _, o := range m.Graph.Outputs {
+		if o.ElemType == onnxio.Bool {
+			r.names = append(r.names, o.Name)
+			r.scale = append(r.scale, 1)
+		}
+	}
+	all := r.first(s.Examples)
+	here, err := s.numbersHere(ctx, rt, m, r.names, floats, all)
+	if err != nil {
+		return found, err
+	}
+	session.names, r.other = r.names, session
+	out, err := r.run(ctx, m, all, how{})
+	if err != nil {
+		return found, err
+	}
+	found.Difference = s.compare(r, out[:floats])
+	if found.Here = -1; here != nil {
+		found.Here, _, _ = r.distance(out[:floats], here)
+		found.Flags, found.Others = others(out[floats:], here[floats:])
+	}
+	if slices.ContainsFunc(r.inputs, func(t ort.Tensor) bool { return t.F32 != nil }) && guarded {
+		found.Guarded = true
+		found.NaN, err = r.shows(ctx, m, all, floats)
+	}
+	found.Version = session.version
+	return found, err
+}
+
+// numbersHere runs the examples in rt. Those of names from floats on are true and false. It returns nil without rt.
+func (s *Stored) numbersHere(ctx context.Context, rt *ort.Runtime, m *onnxio.Model, names []string, floats int,
+	all []int) ([][][]float64, error) {
+	if rt == nil {
+		return nil, nil
+	}
+	r, err := s.runner(rt, m)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names[floats:] {
+		r.names = append(r.names, name+flagged)
+	}
+	withFlags, err := onnxio.WithFlags(m, flagged)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx, withFlags, all, how{})
+}
+
+// others counts the elements of a, and those that b has not.
+func others(a, b [][][]float64) (all, others int) {
+	for k := range a {
+		for i, row := range a[k] {
+			for j, v := range row {
+				if all++; b[k][i][j] != v {
+					others++
+				}
+			}
+		}
+	}
+	return all, others
+}
+
+// flagged ends the names of flags as numbers.
+const flagged = "/as-number"
+
+// shows reports whether the outputs of the first example show that an input of it is NaN, and those of others do not.
+func (r *Runner) shows(ctx context.Context, m *onnxio.Model, all []int, floats int) (bool, error) {
+	out, err := r.run(ctx, m, all, how{inputs: func(inputs []ort.Tensor) []ort.Tensor {
+		for i := range inputs {
+			if inputs[i].F32 != nil {
+				inputs[i].F32[0] = float32(math.NaN())
+			}
+		}
+		return inputs
+	}})
+	if err != nil {
+		return false, err
+	}
+	for k, rows := range out {
+		for i, row := range rows {
+			for _, v := range row {
+				switch {
+				case r.fixed > 0 && i > 0: // the first of each batch
+				case k < floats && math.IsNaN(v) != (i == 0):
+					return false, nil
+				case k >= floats && i == 0 && (v != 0) != (r.names[k] == "abstain"): // sets are empty
+					return false, nil
+				}
+			}
+		}
+	}
+	return true, nil
+}
+
+// otherSession runs a model in another runtime.
+type otherSession struct {
+	*Runtime
+	folder  string
+	model   *onnxio.Model
+	names   []string
+	version string
+}
+
+// Run starts the program for a batch.
+func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []ort.Tensor, err error) {
+	path, err := filepath.Abs(s.model.Path)
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{"model\t" + path}
+	for i, v := range s.model.FeedInputs() {
+		file := filepath.Join(s.folder, fmt.Sprintf("input-%d", i))
+		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(inputs[i].Shape), " ", ","), "[]")
+		lines = append(lines, strings.Join([]string{"input", v.Name, ort.DType(v.ElemType), shape, file}, "\t"))
+		if err := os.WriteFile(file, elementsOf(inputs[i]), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	for i, name := range s.names {
+		place := slices.IndexFunc(s.model.Graph.Outputs, func(v onnxio.Value) bool { return v.Name == name })
+		lines = append(lines, fmt.Sprintf("output\t%s\t%d\t%s", name, place, filepath.Join(s.folder, fmt.Sprintf("output-%d", i))))
+	}
+	request := filepath.Join(s.folder, "request")
+	if err := os.WriteFile(request, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	command, err := s.start(s.folder)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.finish(ctx, append(command, request)); err != nil {
+		return nil, err
+	}
+	for i := range s.names {
+		raw, err := os.ReadFile(filepath.Join(s.folder, fmt.Sprintf("output-%d", i)))
+		if err != nil {
+			return nil, err
+		}
+		t := ort.Tensor{F64: make([]float64, len(raw)/8)}
+		for k := range t.F64 {
+			t.F64[k] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*k:]))
+		}
+		results = append(results, t)
+	}
+	return results, nil
+}
+
+// finish runs the program to its end.
+func (s *otherSession) finish(ctx context.Context, command []string) error {
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	var messages bytes.Buffer
+	c.Stderr = &messages
+	printed, err := c.Output()
+	exit := (*exec.ExitError)(nil)
+	last := lastLine(messages.String())
+	if s.absent != "" && strings.Contains(messages.String(), s.absent) {
+		return &Absent{s.Runtime, s.absent}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err == nil:
+		s.version = lastLine(string(printed))
+		return nil
+	case !errors.As(err, &exit):
+		return &Absent{s.Runtime, err.Error()}
+	case exit.ExitCode() == 69:
+		return &Absent{s.Runtime, last}
+	default:
+		return fmt.Errorf("%s: runtime %s: %w: %s", s.model.Path, s.Name, err, last)
+	}
+}
+
+// Close is there for a session.
+func (s *otherSession) Close() error { return nil }
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndex(text, "\n")+1:])
+}
+
+// elementsOf returns the elements of an input in the layout of memory.
+func elementsOf(t ort.Tensor) (raw []byte) {
+	switch {
+	case t.F32 != nil:
+		raw = make([]byte, 4*len(t.F32))
+		weights.F32.PutFloat32s(raw, t.F32)
+	case t.F64 != nil:
+		raw, _ = binary.Append(nil, binary.LittleEndian, t.F64)
+	case t.F16 != nil:
+		raw, _ = binary.Append(nil, binary.LittleEndian, t.F16)
+	case t.I64 != nil:
+		raw, _ = binary.Append(nil, binary.LittleEndian, t.I64)
+	case t.U8 != nil:
+		raw = t.U8
+	default:
+		raw = t.Raw
+	}
+	return raw
+}

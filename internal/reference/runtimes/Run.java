@@ -1,0 +1,46 @@
+import ai.onnxruntime.*;
+import java.nio.*;
+import java.nio.file.*;
+import java.util.*;
+
+/** Runs a model in ONNX Runtime for Java. The argument is a file that says what to run: internal/reference/elsewhere.go. */
+public class Run {
+    static final Map<String, OnnxJavaType> TYPES = Map.of("float32", OnnxJavaType.FLOAT, "float64", OnnxJavaType.DOUBLE, "float16", OnnxJavaType.FLOAT16,
+        "int64", OnnxJavaType.INT64, "int32", OnnxJavaType.INT32, "uint8", OnnxJavaType.UINT8, "bool", OnnxJavaType.BOOL);
+
+    public static void main(String[] args) throws Exception {
+        var lines = new ArrayList<String[]>();
+        for (var line : Files.readAllLines(Path.of(args[0]))) lines.add(line.split("\t", -1));
+        var env = OrtEnvironment.getEnvironment();
+        var feeds = new LinkedHashMap<String, OnnxTensor>();
+        for (var x : lines) {
+            if (!x[0].equals("input")) continue;
+            var bytes = Files.readAllBytes(Path.of(x[4]));
+            var buffer = ByteBuffer.allocateDirect(bytes.length).order(ByteOrder.nativeOrder()).put(bytes).rewind();
+            var shape = Arrays.stream(x[3].split(",")).filter(d -> !d.isEmpty()).mapToLong(Long::parseLong).toArray();
+            feeds.put(x[1], OnnxTensor.createTensor(env, buffer, shape, TYPES.get(x[2])));
+        }
+        try (var session = env.createSession(lines.get(0)[1]); var results = session.run(feeds)) {
+            for (var x : lines) {
+                if (x[0].equals("output")) Files.write(Path.of(x[3]), numbers((OnnxTensor) results.get(x[1]).get()));
+            }
+        }
+        System.out.println(env.getVersion());
+    }
+
+    static byte[] numbers(OnnxTensor t) {
+        var type = t.getInfo().type;
+        var from = t.getByteBuffer().order(ByteOrder.nativeOrder());
+        int size = type == OnnxJavaType.BOOL ? 1 : type == OnnxJavaType.DOUBLE || type == OnnxJavaType.INT64 ? 8 : 4;
+        var out = ByteBuffer.allocate(from.remaining() / size * 8).order(ByteOrder.LITTLE_ENDIAN);
+        while (from.hasRemaining()) {
+            out.putDouble(switch (type) {
+                case BOOL -> from.get();
+                case DOUBLE -> from.getDouble();
+                case INT64 -> from.getLong();
+                default -> from.getFloat();
+            });
+        }
+        return out.array();
+    }
+}

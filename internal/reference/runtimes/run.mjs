@@ -1,0 +1,24 @@
+// Runs a model in onnxruntime-node. The last argument is a file that says what to run: internal/reference/elsewhere.go.
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+let ort;
+try {
+  ort = createRequire(process.cwd() + "/")("onnxruntime-node");
+} catch (e) {
+  console.error(e.message.split("\n")[0]);
+  process.exit(69);
+}
+const lines = readFileSync(process.argv.at(-1), "utf8").trim().split("\n").map((line) => line.split("\t"));
+const arrays = { float32: Float32Array, float64: Float64Array, float16: Uint16Array, int64: BigInt64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
+const feeds = {}, wanted = lines.filter((x) => x[0] === "output");
+for (const [, name, type, shape, file] of lines.filter((x) => x[0] === "input")) {
+  const bytes = readFileSync(file);
+  const elements = new arrays[type](bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length));
+  feeds[name] = new ort.Tensor(type, elements, shape.split(",").filter(Boolean).map(Number));
+}
+const session = await ort.InferenceSession.create(lines[0][1]);
+const results = await session.run(feeds, wanted.map((x) => x[1]));
+for (const [, name, , file] of wanted) {
+  writeFileSync(file, new Uint8Array(Float64Array.from(results[name].data, Number).buffer));
+}
+console.log(ort.env.versions.node ?? ort.env.versions.common);

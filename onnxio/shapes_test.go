@@ -1,0 +1,147 @@
+package onnxio
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Types and shapes of values never contradict what onnx infers, and each value has a rank where onnx finds one. testdata/shapes.py
+// writes what it finds.
+func TestShapes(t *testing.T) {
+	text, err := os.ReadFile("testdata/shapes.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string][]string
+	if err := json.Unmarshal(text, &want); err != nil || len(want) < 10 {
+		t.Fatal(len(want), err)
+	}
+	for name, shapes := range want {
+		m := open(t, "../fixtures/"+name)
+		values, _ := Shapes(m, nil)
+		got := make(map[string]Value)
+		for _, v := range values {
+			got[v.Name] = v
+		}
+		k, sizes := 0, 0
+		for _, n := range m.Graph.Nodes {
+			for _, out := range n.Outputs {
+				if out == "" {
+					continue
+				}
+				elem, dims, known := strings.Cut(shapes[k], ":")
+				k++
+				v, ok := got[out]
+				if known && (!ok || fmt.Sprint(int32(v.ElemType)) != elem) {
+					t.Errorf("%s: %s: %v, want type %s", name, out, v.ElemType, elem)
+					continue
+				}
+				if !known {
+					continue
+				}
+				var list []string
+				if dims != "" {
+					list = strings.Split(dims, ",")
+				}
+				if len(list) != len(v.Shape) {
+					t.Errorf("%s: %s: %d, want %s", name, out, v.Shape, dims)
+					continue
+				}
+				for i, d := range list {
+					if d != "?" && v.Shape[i] >= 0 && fmt.Sprint(v.Shape[i]) != d {
+						t.Errorf("%s: %s: %d, want %s", name, out, v.Shape, dims)
+					}
+					if v.Shape[i] >= 0 {
+						sizes++
+					}
+				}
+			}
+		}
+		if sizes < 10 {
+			t.Errorf("%s: %d sizes are known", name, sizes)
+		}
+	}
+}
+
+// A size is not known if it only seems so for large sizes, such as the first five of an axis that may be shorter.
+func TestShapesOfShortAxes(t *testing.T) {
+	for name, n := range map[string][]byte{
+		"the first five":    node("Slice", "", []string{"x", "zero", "five"}, []string{"y"}),
+		"as many as others": node("Slice", "", []string{"five hundred", "zero", "many"}, []string{"y"}),
+		"a remainder":       node("Expand", "", []string{"one", "remainder"}, []string{"y"}),
+	} {
+		constant := func(out string, value uint64) []byte {
+			return node("Constant", "", nil, []string{out}, intAttribute("value_int", value))
+		}
+		list := func(out, of string) []byte { return node("Reshape", "", []string{of, "flat"}, []string{out}) }
+		minus := ^uint64(0)
+		nodes := [][]byte{
+			constant("1", 1), constant("0", 0), constant("5", 5), constant("500", 500), constant("-1", minus),
+			node("Shape", "", []string{"-1"}, []string{"none"}),
+			node("Constant", "", nil, []string{"flat"}, intAttribute("value_ints", minus)),
+			list("zero", "0"), list("five", "5"), list("size", "500"),
+			node("Expand", "", []string{"5", "size"}, []string{"five hundred"}),
+			node("Expand", "", []string{"1", "zero"}, []string{"one"}),
+			node("Shape", "", []string{"x"}, []string{"many"}),
+			node("Div", "", []string{"many", "many of z"}, []string{"remainder"}),
+			n,
+		}
+		nodes = append([][]byte{node("Shape", "", []string{"z"}, []string{"many of z"})}, nodes...)
+		m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float)})))
+		free := Value{ElemType: Float, Shape: []int64{-1}}
+		m.Graph.Inputs = []Value{{Name: "x", ElemType: Float, Shape: free.Shape}, {Name: "z", ElemType: Float, Shape: free.Shape}}
+		values, _ := Shapes(m, nil)
+		for _, v := range values {
+			if v.Name == "y" && (len(v.Shape) != 1 || v.Shape[0] != -1) {
+				t.Errorf("%s: %d, want an open size", name, v.Shape)
+			}
+		}
+	}
+}
+
+// A portable model has shapes of all values, keeps its weights, and no Identity gives its output.
+func TestPortable(t *testing.T) {
+	for _, name := range []string{"torch-dynamo", "keras-tf2onnx/fused-bn", "lstm/torchscript"} {
+		one, two := open(t, "../fixtures/exporters/"+name+"/ckpt-1.onnx"), open(t, "../fixtures/exporters/"+name+"/ckpt-2.onnx")
+		l := layoutOf(t, one, two)
+		template, unknown, err := NewPortableTemplate(one, l)
+		if err != nil || len(unknown) > 0 {
+			t.Fatal(name, unknown, err)
+		}
+		parameters, statistics := vectors(t, two, l)
+		ran := parse(t, render(t, template, l, read(t, parameters), read(t, statistics)))
+		notes := noted(ran)
+		for _, n := range ran.Graph.Nodes {
+			for _, out := range n.Outputs {
+				if v := notes[out]; v.Shape == nil && out != ran.Graph.Outputs[0].Name {
+					t.Errorf("%s: %s has no shape", name, out)
+				}
+			}
+		}
+		if n := ran.Graph.Producer(ran.Graph.Outputs[0].Name); n == nil || n.OpType == "Identity" {
+			t.Errorf("%s: %+v gives the output", name, n)
+		}
+		for out, form := range formsOfConstants(ran) {
+			if form != "value" {
+				t.Errorf("%s: %s: %q, want a tensor", name, out, form)
+			}
+		}
+	}
+	none := &weights.Layout{}
+	nodes := [][]byte{node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"}),
+		node("Identity", "", []string{"a"}, []string{"y"})}
+	m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float), output("b", Float)})))
+	template, _, err := NewPortableTemplate(m, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := parse(t, render(t, template, none, weights.Slice{}, weights.Slice{}))
+	if g := ran.Graph; len(g.Nodes) != 2 || g.Nodes[0].Outputs[0] != "y" || g.Nodes[1].Inputs[0] != "y" {
+		t.Errorf("%+v, want two nodes that use y", g.Nodes)
+	}
+}
