@@ -39,11 +39,19 @@ func (e *Edit) tensorConstants(g *Graph) error {
 // that are told not to optimise write axes and shapes so. The shape inference of ONNX does not see through all of them, and IREE needs it.
 func (e *Edit) foldLists(fills map[*Tensor]string) {
 	lists := constantLists(e.m)
+	sized, taken := sizes(e.m, firstPrime, nil, nil), e.names()
 	e.dropUse(fills)
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
 		if e.removed[n] || n.OpType == "Constant" || len(n.Inputs) == 0 || len(n.Outputs) != 1 || slices.Contains(n.Inputs, "") ||
 			lists[n.Outputs[0]].ints == nil {
+			if e.removed[n] || !n.isFlat(lists) {
+				continue
+			}
+			if of, ok := sized.values[n.Inputs[0]]; ok && len(of.dims) == 0 {
+				e.unsqueeze(n, unused("swagwrap_axis_of_"+n.Outputs[0], taken))
+				e.dropUse(fills, n.Inputs[1])
+			}
 			continue
 		}
 		var raw []byte
@@ -55,6 +63,24 @@ func (e *Edit) foldLists(fills map[*Tensor]string) {
 		e.removed[n] = true
 		e.dropUse(fills, n.Inputs...)
 	}
+}
+
+// isFlat reports whether a node reshapes a value to one axis.
+func (n *Node) isFlat(lists map[string]traced) bool {
+	return n.OpType == "Reshape" && n.Domain == "" && len(n.Inputs) == 2 && len(n.Outputs) == 1 &&
+		slices.Equal(lists[n.Inputs[1]].ints, []int64{-1})
+}
+
+// unsqueeze gives a single number an axis, in place of a Reshape. TVM takes no Reshape of a size.
+func (e *Edit) unsqueeze(n *Node, axis string) {
+	const axesAreInput = 13
+	inputs, attributes := n.Inputs[:1], [][]byte{wire.Ints("axes", []int64{0})}
+	if e.m.Opset >= axesAreInput {
+		e.addInts(axis, []int64{0})
+		inputs, attributes = append(slices.Clone(inputs), axis), nil
+	}
+	e.splice(n.msg.Span(), wire.Node("Unsqueeze", n.Name, inputs, n.Outputs, attributes...), n.msg.Parent)
+	e.removed[n] = true
 }
 
 // joinOutputs lets nodes give the outputs that an Identity or a Dropout at rest passes on. OpenVINO calls the values that such a node
