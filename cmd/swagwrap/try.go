@@ -322,7 +322,7 @@ func (t *trial) writeSample() (args []string, err error) {
 	} {
 		t.Row(name).Set(value)
 	}
-	t.Logf("the sample files are in %s", t.named("sample"))
+	t.Logf("a sample, not your data: a small network for digits, in %s", t.named("sample"))
 	return []string{at("states"), at("test.npz")}, t.read()
 }
 

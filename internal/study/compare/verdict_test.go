@@ -86,7 +86,7 @@ func TestVerdict(t *testing.T) {
 		}},
 		"alike": {[]*compare.Method{temp, same}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 networks shows no clear gain over SWA-Temp: +0.0002 [−0.0018, +0.0022]. That excludes only a gain above 0.0018.",
+			"SWAG with 30 networks shows no clear gain over SWA-Temp: +0.0002 [−0.0018, +0.0022]. A gain above 0.0018 is ruled out.",
 			"SWAG against SWA-Temp, with other seeds: +0.0002 [−0.0018, +0.0022], which is open.",
 		}},
 		"perhaps a gain": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, -0.002, -0.006, 0.002, 0.34)}, 1000, []string{
@@ -135,7 +135,7 @@ func TestVerdict(t *testing.T) {
 		}},
 		"without SWAG": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWA-Temp is not clearly better than SWA: −0.0100 [−0.0300, +0.0100], with the choice among 2 counted.",
+			"SWA-Temp is not clearly better than SWA: NLL −0.0100 [−0.0300, +0.0100]. The interval allows for the choice among 2.",
 		}},
 		"alike, of which one is simpler": {[]*compare.Method{temp, method(baseline.SGD, "SGD, last iterate", 1, many, 0.002, -0.01, 0.014, 0.6)}, 5000, []string{
 			"Deploy your network: NLL 0.1220 with 1 network for each prediction.",
@@ -147,7 +147,7 @@ func TestVerdict(t *testing.T) {
 		}},
 		"hardly an error but in one": {[]*compare.Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWA-Temp is better than SWA: −0.2000 [−0.3007, −0.0993], with the choice among 3 counted.",
+			"SWA-Temp is better than SWA: NLL −0.2000 [−0.3007, −0.0993]. The interval allows for the choice among 3.",
 			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 		}},
 		"all right": {[]*compare.Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{

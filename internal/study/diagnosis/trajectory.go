@@ -29,7 +29,7 @@ func Summary(p *swag.Posterior, s report.Screen) ([]string, error) {
 	if err != nil || slices.ContainsFunc(health.Verdict(trajectory.Names(p)), serious) {
 		return Trajectory(p, s)
 	}
-	return s.Hang("trajectory: ", fmt.Sprintf("usable. %d checkpoints count as %s unrelated ones. More: %s",
+	return s.Hang("trajectory: ", fmt.Sprintf("usable. %d checkpoints count as %s unrelated ones. Details: swagwrap %s",
 		health.Checkpoints, report.Fixed(health.Effective, 1), setting.Inspect)), nil
 }
 

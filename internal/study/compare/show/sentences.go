@@ -249,7 +249,7 @@ func (r sentences) more(over chance.Interval) string {
 		n := float64(r.Test.Len()) * (half / over.Mean) * (half / over.Mean)
 		return fmt.Sprintf("About %s test %s would make a gain of this size clear.", report.Thousands(int(rounded(n))), r.units())
 	}
-	return fmt.Sprintf("That excludes only a gain above %s.", report.Fixed(-over.Low, 4))
+	return fmt.Sprintf("A gain above %s is ruled out.", report.Fixed(-over.Low, 4))
 }
 
 // rounded rounds to two digits.
@@ -269,8 +269,8 @@ func (r sentences) gainLine() []string {
 	if c.Gain.High < 0 {
 		what = "is better than"
 	}
-	return []string{fmt.Sprintf("%s %s %s: %s, with the choice among %d counted.", capital(called(c.Choice)), what, called(c.From),
-		study.IntervalText(c.Gain), c.Candidates)}
+	return []string{fmt.Sprintf("%s %s %s: %s %s. The interval allows for the choice among %d.", capital(called(c.Choice)), what,
+		called(c.From), r.Loss().Name, study.IntervalText(c.Gain), c.Candidates)}
 }
 
 // capital capitalises the first letter.
