@@ -196,15 +196,18 @@ func TestPortable(t *testing.T) {
 		}
 	}
 	none := &weights.Layout{}
-	nodes := [][]byte{node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"}),
-		node("Identity", "", []string{"a"}, []string{"y"})}
-	m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float), output("b", Float)})))
-	template, _, err := NewPortableTemplate(m, none)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := parse(t, render(t, template, none, weights.Slice{}, weights.Slice{}))
-	if g := ran.Graph; len(g.Nodes) != 2 || g.Nodes[0].Outputs[0] != "y" || g.Nodes[1].Inputs[0] != "y" {
-		t.Errorf("%+v, want two nodes that use y", g.Nodes)
+	ratio := node("Constant", "", nil, []string{"ratio"}, tensorAttribute("value", tensor("", Float, nil, []byte{0, 0, 0, 63})))
+	for _, passes := range [][]byte{node("Identity", "", []string{"a"}, []string{"y"}), node("Dropout", "", []string{"a", "ratio"}, []string{"y"})} {
+		nodes := [][]byte{ratio, node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"}), passes}
+		m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float), output("b", Float)})))
+		template, _, err := NewPortableTemplate(m, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := parse(t, render(t, template, none, weights.Slice{}, weights.Slice{}))
+		g := ran.Graph.Nodes[max(0, len(ran.Graph.Nodes)-2):]
+		if g[0].OpType != "Relu" || g[0].Outputs[0] != "y" || g[1].OpType != "Neg" || g[1].Inputs[0] != "y" {
+			t.Errorf("%+v, want two nodes that use y", g)
+		}
 	}
 }
