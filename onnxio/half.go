@@ -31,7 +31,9 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 }
 
 // StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. Its float32 inputs
-// must be given in float16, too, and its outputs are float16.
+// must be given in float16, too, and its outputs are float16. A Reshape that changes no shape stands behind each Transpose that moves the
+// first axis. Without it the optimiser of ONNX Runtime for x86-64 processors dereferences a null pointer: it casts the input of a MatMul
+// to float32, swaps this Cast with the Transpose before it, fuses only some of these, and forgets to resolve the others.
 func (t *Template) StoredHalf(l *weights.Layout) (half *Template, stored map[string]bool, err error) {
 	return t.halved(l, true)
 }
@@ -94,6 +96,7 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 			after[i] = halve(n.Outputs[0])
 		}
 	}
+	same := make(map[int]string) // the shape of zeros, by its rank
 	var last []byte
 	for _, out := range g.Outputs {
 		if out.ElemType != Float || store {
@@ -113,7 +116,16 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 			}
 		}
 		for k, out := range n.Outputs {
-			if half := as[out]; half != "" && after[i] == nil {
+			half := as[out]
+			if rank := movesFirst(n); rank > 0 && store {
+				if same[rank] == "" {
+					same[rank] = name(fmt.Sprintf("swagwrap_same_%d", rank))
+					e.addInts(same[rank], make([]int64, rank)) // 0 keeps a size
+				}
+				half = name(out + "_moved")
+				e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
+				after[i] = wire.Node("Reshape", half, []string{half, same[rank]}, []string{out})
+			} else if half != "" && after[i] == nil {
 				e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
 			}
 		}
@@ -133,6 +145,14 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 	}
 	half, err := e.Template(l)
 	return half, stored, err
+}
+
+// movesFirst returns the rank of what n transposes, if n moves its first axis, and this is no matrix.
+func movesFirst(n *Node) int {
+	if perm := n.list("perm"); n.OpType == "Transpose" && len(perm) > 2 && perm[0] != 0 {
+		return len(perm)
+	}
+	return 0
 }
 
 // storable lists the float32 tensors of a graph that no operator needs in float32.
