@@ -117,7 +117,7 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 		}
 		for k, out := range n.Outputs {
 			half := as[out]
-			if rank := movesFirst(n); rank > 0 && store {
+			if rank := movesFirst(n); rank > 0 && store && !stored[n.Inputs[0]] {
 				if same[rank] == "" {
 					same[rank] = name(fmt.Sprintf("swagwrap_same_%d", rank))
 					e.addInts(same[rank], make([]int64, rank)) // 0 keeps a size
