@@ -32,8 +32,8 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 
 // StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. Its float32 inputs
 // must be given in float16, too, and its outputs are float16. A Reshape that changes no shape stands behind each Transpose that moves the
-// first axis. Without it the optimiser of ONNX Runtime for x86-64 processors dereferences a null pointer: it casts the input of a MatMul
-// to float32, swaps this Cast with the Transpose before it, fuses only some of these, and forgets to resolve the others.
+// first axis. Without it ONNX Runtime 1.32 ends the process on x86-64 processors. Its optimiser casts the inputs of a MatMul to float32 and
+// swaps this Cast with a Transpose before it. If it then does not fuse the two, the new nodes have no operator that is resolved.
 func (t *Template) StoredHalf(l *weights.Layout) (half *Template, stored map[string]bool, err error) {
 	return t.halved(l, true)
 }
@@ -56,7 +56,7 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 	}
 	stored := make(map[string]bool)
 	if store {
-		stored = storable(g)
+		stored = storable(m)
 	}
 	taken, as := e.names(), map[string]string{} // names in float16, by those in float32
 	name := func(s string) string {
@@ -155,9 +155,9 @@ func movesFirst(n *Node) int {
 	return 0
 }
 
-// storable lists the float32 tensors of a graph that no operator needs in float32.
-func storable(g *Graph) map[string]bool {
-	stored := make(map[string]bool)
+// storable lists the float32 tensors of a model that float16 holds and no operator needs in float32.
+func storable(m *Model) map[string]bool {
+	stored, g := make(map[string]bool), m.Graph
 	for _, t := range g.Initializers {
 		stored[t.local] = t.ElemType == Float
 	}
@@ -173,7 +173,58 @@ func storable(g *Graph) map[string]bool {
 			}
 		}
 	}
+	for name := range m.masks() {
+		delete(stored, name)
+	}
 	return stored
+}
+
+// passes are operators that a mask of attention goes through on its way to a softmax.
+var passes = []string{"Add", "Cast", "CastLike", "Concat", "Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Tile",
+	"Transpose", "Unsqueeze", "Where"}
+
+// masks returns the constants below the range of float16, such as -Inf, that are only added to what a softmax reads, and the sums. There
+// the lowest number of float16 does the same.
+func (m *Model) masks() map[string]bool {
+	elsewhere, softmax := map[string]bool{}, map[string]bool{}
+	for _, o := range m.Graph.Outputs {
+		elsewhere[o.Name] = true
+	}
+	for i := len(m.Graph.Nodes) - 1; i >= 0; i-- {
+		n := &m.Graph.Nodes[i]
+		only := n.OpType == "Softmax" || n.OpType == "LogSoftmax" ||
+			slices.Contains(passes, n.OpType) && softmax[n.Outputs[0]] && !elsewhere[n.Outputs[0]]
+		for _, in := range n.Inputs {
+			softmax[in], elsewhere[in] = softmax[in] || only, elsewhere[in] || !only
+		}
+	}
+	found := make(map[string]bool)
+	add := func(name string, t *Tensor) {
+		if t == nil || t.ElemType != Float || !softmax[name] || elsewhere[name] {
+			return
+		}
+		least, most := math.Inf(1), math.Inf(-1)
+		for b := range slices.Chunk(m.Elements(t), 4) {
+			v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			least, most = min(least, v), max(most, v)
+		}
+		if least < -65504 && most <= 65504 { // false for NaN
+			found[name] = true
+		}
+	}
+	for _, t := range m.Graph.Initializers {
+		add(t.local, t)
+	}
+	for i := range m.Graph.Nodes {
+		n := &m.Graph.Nodes[i]
+		if n.constant != nil {
+			add(n.Outputs[0], n.constant)
+		}
+		if slices.Contains(passes, n.OpType) && slices.ContainsFunc(n.Inputs, func(in string) bool { return found[in] }) {
+			found[n.Outputs[0]] = true
+		}
+	}
+	return found
 }
 
 // givesFloat reports whether n gives float32 without reading any: a constant, or a value that it fills in.

@@ -91,8 +91,8 @@ func TestFusedInFewerBits(t *testing.T) {
 	}
 }
 
-// attention writes checkpoints of a network of a layer norm, a product of matrices over what has the places first, as in
-// torch.nn.MultiheadAttention, and a mean over places.
+// attention writes checkpoints of a network whose product of matrices takes the places first and then the batch, as that of
+// torch.nn.MultiheadAttention does.
 func attention(t *testing.T, count int) (paths []string) {
 	const places, width = 6, 8
 	node := func(op, out string, fields ...[]byte) []byte {
