@@ -173,7 +173,7 @@ func storable(m *Model) map[string]bool {
 			}
 		}
 	}
-	for name := range m.masks() {
+	for name := range masks(m) {
 		delete(stored, name)
 	}
 	return stored
@@ -185,7 +185,7 @@ var passes = []string{"Add", "Cast", "CastLike", "Concat", "Expand", "Gather", "
 
 // masks returns the constants below the range of float16, such as -Inf, that are only added to what a softmax reads, and the sums. There
 // the lowest number of float16 does the same.
-func (m *Model) masks() map[string]bool {
+func masks(m *Model) map[string]bool {
 	elsewhere, softmax := map[string]bool{}, map[string]bool{}
 	for _, o := range m.Graph.Outputs {
 		elsewhere[o.Name] = true

@@ -30,7 +30,7 @@ func TestMasks(t *testing.T) {
 	} {
 		raw := binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(c.value)))
 		m := parse(t, encodeModel(graph(c.nodes, [][]byte{tensor("c", Float, nil, raw)}, [][]byte{output("y", Float)})))
-		if got := slices.Sorted(maps.Keys(m.masks())); !slices.Equal(got, c.want) {
+		if got := slices.Sorted(maps.Keys(masks(m))); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

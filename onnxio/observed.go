@@ -11,7 +11,7 @@ import (
 // FloatValues lists the values that operators of the main graph compute in float32, without masks that a softmax reads. What those are
 // added to is in the list.
 func FloatValues(m *Model) (names []string) {
-	masks := m.masks()
+	hidden := masks(m)
 	is := make(map[string]bool)
 	for _, v := range m.FeedInputs() {
 		is[v.Name] = v.ElemType == Float
@@ -46,7 +46,7 @@ func FloatValues(m *Model) (names []string) {
 			outputs = n.Outputs
 		}
 		for _, name := range outputs {
-			if is[name] = true; !masks[name] {
+			if is[name] = true; !hidden[name] {
 				names = append(names, name)
 			}
 		}
