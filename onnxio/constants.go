@@ -93,7 +93,7 @@ func (e *Edit) joinOutputs() {
 	}
 	for _, o := range g.Outputs {
 		n := g.Producer(o.Name)
-		if n == nil || n.Domain != "" || n.OpType != "Identity" && n.OpType != "Dropout" || len(n.Inputs) != 1 || len(n.Outputs) != 1 {
+		if n == nil || !n.passes() {
 			continue
 		}
 		x := n.Inputs[0]
@@ -103,6 +103,7 @@ func (e *Edit) joinOutputs() {
 		}
 		outputs[x] = true // has its new name
 		e.splice(n.msg.Span(), nil, n.msg.Parent)
+		e.dropUse(nil, n.Inputs[1:]...)
 		e.splice(from.outputs[slices.Index(from.Outputs, x)], wire.AppendString(nil, wire.NodeOutput, o.Name), from.msg)
 		for i := range g.Nodes {
 			for k, in := range g.Nodes[i].Inputs {
@@ -112,6 +113,12 @@ func (e *Edit) joinOutputs() {
 			}
 		}
 	}
+}
+
+// passes reports whether a node is an Identity or a Dropout at rest, which may have a ratio.
+func (n *Node) passes() bool {
+	most := map[string]int{"Identity": 1, "Dropout": 2}[n.OpType]
+	return n.Domain == "" && len(n.Outputs) == 1 && 0 < len(n.Inputs) && len(n.Inputs) <= most
 }
 
 // reads counts the uses of a value by nodes of the main graph.

@@ -31,7 +31,9 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 }
 
 // StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. Its float32 inputs
-// must be given in float16, too, and its outputs are float16.
+// must be given in float16, too, and its outputs are float16. A Reshape that changes no shape stands behind each Transpose that moves the
+// first axis. Without it ONNX Runtime 1.32 ends the process on x86-64 processors. Its optimiser casts the inputs of a MatMul to float32 and
+// swaps this Cast with a Transpose before it. If it then does not fuse the two, the new nodes have no operator that is resolved.
 func (t *Template) StoredHalf(l *weights.Layout) (half *Template, stored map[string]bool, err error) {
 	return t.halved(l, true)
 }
@@ -54,7 +56,7 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 	}
 	stored := make(map[string]bool)
 	if store {
-		stored = storable(g)
+		stored = storable(m)
 	}
 	taken, as := e.names(), map[string]string{} // names in float16, by those in float32
 	name := func(s string) string {
@@ -94,6 +96,7 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 			after[i] = halve(n.Outputs[0])
 		}
 	}
+	same := make(map[int]string) // the shape of zeros, by its rank
 	var last []byte
 	for _, out := range g.Outputs {
 		if out.ElemType != Float || store {
@@ -113,7 +116,16 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 			}
 		}
 		for k, out := range n.Outputs {
-			if half := as[out]; half != "" && after[i] == nil {
+			half := as[out]
+			if rank := movesFirst(n); rank > 0 && store && !stored[n.Inputs[0]] {
+				if same[rank] == "" {
+					same[rank] = name(fmt.Sprintf("swagwrap_same_%d", rank))
+					e.addInts(same[rank], make([]int64, rank)) // 0 keeps a size
+				}
+				half = name(out + "_moved")
+				e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
+				after[i] = wire.Node("Reshape", half, []string{half, same[rank]}, []string{out})
+			} else if half != "" && after[i] == nil {
 				e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
 			}
 		}
@@ -135,9 +147,17 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 	return half, stored, err
 }
 
-// storable lists the float32 tensors of a graph that no operator needs in float32.
-func storable(g *Graph) map[string]bool {
-	stored := make(map[string]bool)
+// movesFirst returns the rank of what n transposes, if n moves its first axis, and this is no matrix.
+func movesFirst(n *Node) int {
+	if perm := n.list("perm"); n.OpType == "Transpose" && len(perm) > 2 && perm[0] != 0 {
+		return len(perm)
+	}
+	return 0
+}
+
+// storable lists the float32 tensors of a model that float16 holds and no operator needs in float32.
+func storable(m *Model) map[string]bool {
+	stored, g := make(map[string]bool), m.Graph
 	for _, t := range g.Initializers {
 		stored[t.local] = t.ElemType == Float
 	}
@@ -153,7 +173,58 @@ func storable(g *Graph) map[string]bool {
 			}
 		}
 	}
+	for name := range masks(m) {
+		delete(stored, name)
+	}
 	return stored
+}
+
+// passes are operators that a mask of attention goes through on its way to a softmax.
+var passes = []string{"Add", "Cast", "CastLike", "Concat", "Expand", "Gather", "Identity", "Reshape", "Slice", "Squeeze", "Tile",
+	"Transpose", "Unsqueeze", "Where"}
+
+// masks returns the constants below the range of float16, such as -Inf, that are only added to what a softmax reads, and the sums. There
+// the lowest number of float16 does the same.
+func masks(m *Model) map[string]bool {
+	elsewhere, softmax := map[string]bool{}, map[string]bool{}
+	for _, o := range m.Graph.Outputs {
+		elsewhere[o.Name] = true
+	}
+	for i := len(m.Graph.Nodes) - 1; i >= 0; i-- {
+		n := &m.Graph.Nodes[i]
+		only := n.OpType == "Softmax" || n.OpType == "LogSoftmax" ||
+			slices.Contains(passes, n.OpType) && softmax[n.Outputs[0]] && !elsewhere[n.Outputs[0]]
+		for _, in := range n.Inputs {
+			softmax[in], elsewhere[in] = softmax[in] || only, elsewhere[in] || !only
+		}
+	}
+	found := make(map[string]bool)
+	add := func(name string, t *Tensor) {
+		if t == nil || t.ElemType != Float || !softmax[name] || elsewhere[name] {
+			return
+		}
+		least, most := math.Inf(1), math.Inf(-1)
+		for b := range slices.Chunk(m.Elements(t), 4) {
+			v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			least, most = min(least, v), max(most, v)
+		}
+		if least < -65504 && most <= 65504 { // false for NaN
+			found[name] = true
+		}
+	}
+	for _, t := range m.Graph.Initializers {
+		add(t.local, t)
+	}
+	for i := range m.Graph.Nodes {
+		n := &m.Graph.Nodes[i]
+		if n.constant != nil {
+			add(n.Outputs[0], n.constant)
+		}
+		if slices.Contains(passes, n.OpType) && slices.ContainsFunc(n.Inputs, func(in string) bool { return found[in] }) {
+			found[n.Outputs[0]] = true
+		}
+	}
+	return found
 }
 
 // givesFloat reports whether n gives float32 without reading any: a constant, or a value that it fills in.

@@ -74,7 +74,9 @@ func (t *tracer) constant(n *Node) {
 	v := traced{axis: -1}
 	if value := n.attribute("value"); value != nil && value.Tensor != nil {
 		v.dims, v.ints = value.Tensor.Shape, value.Tensor.ints
-	} else if list := n.list("value_ints"); list != nil {
+	} else if list := n.list("value_ints"); len(list) > shortList { // its end was not read
+		v.dims = []int64{t.open()}
+	} else if list != nil {
 		v.dims, v.ints = []int64{int64(len(list))}, list
 	} else if one := n.attribute("value_int"); one != nil {
 		v.ints = []int64{one.Int}

@@ -21,13 +21,16 @@ func (s *tracedNode) follow() []traced {
 		"Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub",
 		"Sum", "Swish", "Tanh", "ThresholdedRelu", "Where":
 		out := broadcast(s.in...)
-		if out != nil && len(s.Inputs) == 2 && !s.rounds(x.ints, y.ints) {
+		if out != nil && len(s.Inputs) == 2 && !s.rounds(x.ints, y.ints) && len(out[0].dims) < 2 {
 			out[0].ints = arithmetic(s.OpType, x.ints, y.ints)
 		}
 		return out
 	case "Cast", "CastLike", "Identity", "Dropout": // other inputs give a type, or matter in training only
 		if s.least > 0 && len(s.Outputs) > 1 && s.opset >= 10 {
 			return append(x.sized(x.dims...), x.sized(x.dims...)...) // and what was dropped, as flags
+		}
+		if to := ElemType(s.Int("to", 0)); s.OpType == "Cast" && to != Int64 && to != Int32 || s.OpType == "CastLike" && y.ints == nil {
+			return x.sized(x.dims...) // 7 may become 1, and 7/2 be 3.5
 		}
 		return s.in[:1]
 	case "Conv", "ConvTranspose", "MaxPool", "AveragePool", "LpPool":
@@ -82,7 +85,7 @@ func (s *tracedNode) follow() []traced {
 		return s.slice()
 	case "Pad":
 		pads, rank := s.ints("pads", 1), len(x.dims)
-		if !s.onlyFirst(0) || len(s.Inputs) > 3 || len(pads) != 2*rank || pads[0] != 0 || pads[rank] != 0 {
+		if !s.onlyFirst(0) || len(s.Inputs) > 3 || rank == 0 || len(pads) != 2*rank || pads[0] != 0 || pads[rank] != 0 {
 			return s.moreSizes()
 		}
 		dims := slices.Clone(x.dims)
@@ -91,7 +94,7 @@ func (s *tracedNode) follow() []traced {
 		}
 		return x.sized(dims...)
 	case "Resize":
-		if sizes := s.in[3].ints; s.onlyFirst(0) && len(sizes) == len(x.dims) && sizes[0] == x.dims[0] {
+		if sizes := s.in[3].ints; s.onlyFirst(0) && len(x.dims) > 0 && len(sizes) == len(x.dims) && sizes[0] == x.dims[0] {
 			return x.sized(sizes...)
 		}
 		return s.moreSizes()
@@ -398,7 +401,7 @@ func (s *tracedNode) concat() []traced {
 		return nil
 	}
 	out.dims[at] = 0
-	known := true
+	known := len(out.dims) == 1
 	for _, v := range s.in[:len(s.Inputs)] {
 		if len(v.dims) != len(out.dims) || v.axis != out.axis {
 			return nil
@@ -444,7 +447,7 @@ func (s *tracedNode) gather() []traced {
 	}
 	for _, k := range idx.ints {
 		of := (traced{dims: x.ints}).at(k)
-		if of < 0 {
+		if of < 0 || len(x.dims) > 1 {
 			out.ints = nil
 			break
 		}

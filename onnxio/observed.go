@@ -8,8 +8,10 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// FloatValues lists the values that operators of the main graph compute in float32.
+// FloatValues lists the values that operators of the main graph compute in float32, without masks that a softmax reads. What those are
+// added to is in the list.
 func FloatValues(m *Model) (names []string) {
+	hidden := masks(m)
 	is := make(map[string]bool)
 	for _, v := range m.FeedInputs() {
 		is[v.Name] = v.ElemType == Float
@@ -44,7 +46,9 @@ func FloatValues(m *Model) (names []string) {
 			outputs = n.Outputs
 		}
 		for _, name := range outputs {
-			is[name], names = true, append(names, name)
+			if is[name] = true; !hidden[name] {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

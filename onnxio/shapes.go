@@ -45,8 +45,14 @@ const firstPrime, secondPrime = 10007, 15013
 // constantLists returns the short lists of int64, and single ones, that nodes of the main graph compute from constants and from sizes
 // that are always the same.
 func constantLists(m *Model) map[string]traced {
-	elems := types(m, nil, nil)
-	one, two := sizes(m, firstPrime, nil, nil), sizes(m, secondPrime, nil, nil)
+	elems, free := types(m, nil, nil), make(map[string]Value)
+	for _, v := range m.FeedInputs() {
+		if len(v.Shape) > 0 { // the model of an ensemble takes any number of examples
+			v.Shape = slices.Concat([]int64{-1}, v.Shape[1:])
+		}
+		free[v.Name] = v
+	}
+	one, two := sizes(m, firstPrime, free, nil), sizes(m, secondPrime, free, nil)
 	lists := make(map[string]traced)
 	for name, v := range one.values {
 		if 0 < len(v.ints) && len(v.ints) <= shortList && len(v.dims) < 2 && elems[name] == Int64 &&
@@ -164,8 +170,8 @@ func types(m *Model, known, noted map[string]Value) map[string]ElemType {
 	return types
 }
 
-// gives returns the type of output k. It is that of the first input unless a case here says otherwise: other such operators have no
-// sizes in a tracer.
+// gives returns the type of output k. It is that of the first input unless a case here says otherwise. Operators without sizes in a
+// tracer count, too: exporters note theirs.
 func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 	in := 0
 	switch n.OpType {
@@ -183,22 +189,34 @@ func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 		return 0
 	case "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor":
 		return Bool
-	case "ArgMax", "ArgMin", "Shape", "Size":
+	case "ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "Shape", "Size":
 		return Int64
+	case "ConvInteger", "MatMulInteger":
+		return Int32
 	case "Dropout":
 		if k == 1 {
 			return Bool
 		}
-	case "TopK":
-		if k == 1 {
+	case "MaxPool", "TopK", "Unique":
+		if k > 0 {
 			return Int64
+		}
+	case "LayerNormalization": // mean and inverse deviation
+		if k > 0 {
+			return ElemType(n.Int("stash_type", int64(Float)))
 		}
 	case "Cast":
 		return ElemType(n.Int("to", 0))
+	case "Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike":
+		if to := n.Int("dtype", 0); to != 0 {
+			return ElemType(to)
+		}
 	case "CastLike", "DequantizeLinear", "Where":
 		in = 1
 	case "OneHot", "QuantizeLinear":
 		in = 2
+	case "DynamicQuantizeLinear", "Multinomial", "QLinearConv", "QLinearMatMul":
+		return 0
 	case "If", "Loop", "Scan":
 		return 0
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -104,6 +105,68 @@ func TestShapesOfShortAxes(t *testing.T) {
 	}
 }
 
+// What only looks like a list of whole numbers is not folded: halves, flags, tables, and sizes of the batch.
+func TestFoldedLists(t *testing.T) {
+	cast := func(in, out string, to ElemType) []byte {
+		return node("Cast", "", []string{in}, []string{out}, intAttribute("to", uint64(to)))
+	}
+	ints := func(out string, values ...int64) []byte {
+		list := varintField(wire.AppendString(nil, wire.AttrName, "value_ints"), wire.AttrType, 7)
+		for _, v := range values {
+			list = varintField(list, wire.AttrInts, uint64(v))
+		}
+		return node("Constant", "", nil, []string{out}, list)
+	}
+	for name, c := range map[string]struct {
+		nodes [][]byte
+		want  string
+	}{
+		"a half": {[][]byte{cast("seven", "a", Float), cast("two", "b", Float), node("Div", "", []string{"a", "b"}, []string{"half"}),
+			node("Mul", "", []string{"half", "b"}, []string{"c"}), cast("c", "y", Int64)}, "[]"},
+		"whole numbers": {[][]byte{cast("seven", "a", Int32), cast("two", "b", Int32), node("Div", "", []string{"a", "b"}, []string{"c"}),
+			cast("c", "y", Int64)}, "[3]"},
+		"a flag": {[][]byte{cast("seven", "a", Bool), cast("a", "y", Int64)}, "[]"},
+		"a row": {[][]byte{node("Reshape", "", []string{"four", "square"}, []string{"table"}),
+			node("Gather", "", []string{"table", "zero"}, []string{"y"})}, "[]"},
+		"columns": {[][]byte{node("Reshape", "", []string{"four", "square"}, []string{"table"}),
+			node("Concat", "", []string{"table", "table"}, []string{"wide"}, intAttribute("axis", 1)),
+			node("Reshape", "", []string{"wide", "flat"}, []string{"y"})}, "[]"},
+		"the batch": {[][]byte{node("Shape", "", []string{"x"}, []string{"s"}), node("Gather", "", []string{"s", "zero"}, []string{"y"})}, "[]"},
+		"an axis":   {[][]byte{node("Shape", "", []string{"x"}, []string{"s"}), node("Gather", "", []string{"s", "one"}, []string{"y"})}, "[6]"},
+		"no axes": {[][]byte{node("Pad", "", []string{"scalar", "unknown"}, []string{"p"}),
+			node("Resize", "", []string{"scalar", "", "", "unknown"}, []string{"y"})}, "[]"},
+		"a long list": {[][]byte{ints("long", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), node("Shape", "", []string{"long"}, []string{"y"})}, "[]"},
+	} {
+		nodes := append([][]byte{ints("seven", 7), ints("two", 2), ints("zero", 0), ints("one", 1), ints("four", 1, 2, 3, 4),
+			ints("square", 2, 2), ints("flat", -1), node("Constant", "", nil, []string{"scalar"}, intAttribute("value_int", 1)),
+			cast("four", "unknown", Double)}, c.nodes...)
+		m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Int64)})))
+		m.Graph.Inputs = []Value{{Name: "x", ElemType: Float, Shape: []int64{1, 6}, Dims: []string{"", ""}}}
+		if got := fmt.Sprint(constantLists(m)["y"].ints); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// The type of an output is the operator's also where only an exporter noted its rank.
+func TestTypesOfNotedValues(t *testing.T) {
+	for op, want := range map[string]ElemType{"NonZero": Int64, "MaxPool": Int64, "Unique": Int64, "ConvInteger": Int32,
+		"DynamicQuantizeLinear": Uint8, "Relu": Float} {
+		outputs := []string{"", "y"}
+		if want != Int64 || op == "NonZero" {
+			outputs = []string{"y"}
+		}
+		note := wire.AppendBytes(nil, wire.GraphValueInfo, wire.Value("y", want, []int64{-1, -1}, nil))
+		g := append(graph([][]byte{node(op, "", []string{"x"}, outputs)}, nil, [][]byte{output("z", Float)}), note...)
+		m := parse(t, encodeModel(g))
+		m.Graph.Inputs = []Value{{Name: "x", ElemType: Float, Shape: []int64{-1, 6}, Dims: []string{"", ""}}}
+		values, _ := Shapes(m, nil)
+		if len(values) != 1 || values[0].ElemType != want || len(values[0].Shape) != 2 {
+			t.Errorf("%s: %v, want type %v", op, values, want)
+		}
+	}
+}
+
 // A portable model has shapes of all values, keeps its weights, and no Identity gives its output.
 func TestPortable(t *testing.T) {
 	for _, name := range []string{"torchvision-mobile/torchscript", "keras-tf2onnx/fused-bn", "bn-1d-3d/torchscript-opset7", "lstm/torchscript"} {
@@ -133,15 +196,18 @@ func TestPortable(t *testing.T) {
 		}
 	}
 	none := &weights.Layout{}
-	nodes := [][]byte{node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"}),
-		node("Identity", "", []string{"a"}, []string{"y"})}
-	m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float), output("b", Float)})))
-	template, _, err := NewPortableTemplate(m, none)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := parse(t, render(t, template, none, weights.Slice{}, weights.Slice{}))
-	if g := ran.Graph; len(g.Nodes) != 2 || g.Nodes[0].Outputs[0] != "y" || g.Nodes[1].Inputs[0] != "y" {
-		t.Errorf("%+v, want two nodes that use y", g.Nodes)
+	ratio := node("Constant", "", nil, []string{"ratio"}, tensorAttribute("value", tensor("", Float, nil, []byte{0, 0, 0, 63})))
+	for _, passes := range [][]byte{node("Identity", "", []string{"a"}, []string{"y"}), node("Dropout", "", []string{"a", "ratio"}, []string{"y"})} {
+		nodes := [][]byte{ratio, node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"}), passes}
+		m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float), output("b", Float)})))
+		template, _, err := NewPortableTemplate(m, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := parse(t, render(t, template, none, weights.Slice{}, weights.Slice{}))
+		g := ran.Graph.Nodes[max(0, len(ran.Graph.Nodes)-2):]
+		if g[0].OpType != "Relu" || g[0].Outputs[0] != "y" || g[1].OpType != "Neg" || g[1].Inputs[0] != "y" {
+			t.Errorf("%+v, want two nodes that use y", g)
+		}
 	}
 }

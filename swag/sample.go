@@ -258,9 +258,10 @@ func (s *Sampler) orthogonal(stream int) (z []float64) {
 	}
 	block := stream / 2 / s.k * s.k // its first pair
 	var before [][]float64          // unit vectors
+	length := 0.0
 	for pair := block; pair <= stream/2; pair++ {
 		z = z2(s.opts.Seed, 2*pair, s.k)
-		length := norm(z)
+		length = norm(z)
 		for range 2 { // once more, for the rounding of nearly parallel vectors
 			for _, u := range before {
 				along := 0.0
@@ -272,12 +273,13 @@ func (s *Sampler) orthogonal(stream int) (z []float64) {
 				}
 			}
 		}
-		scale(z, 1/norm(z))
 		if pair == stream/2 {
-			scale(z, length)
+			break
 		}
+		scale(z, 1/norm(z))
 		before = append(before, z)
 	}
+	scale(z, length/norm(z)) // exactly 1 for the first pair
 	return z
 }
 

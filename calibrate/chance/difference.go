@@ -79,14 +79,14 @@ func within(center, standard, dof float64) Interval {
 // degrees of freedom. There Satterthwaite's number for the sum is too large: a small estimate of the variance hides that it is
 // hardly known, and intervals hold in 91 %.
 //
-// If few draws give
-// much higher losses, most ensembles lack them, and the true difference is higher more often than not. Therefore the end
-// on the side of the skewness γ = Third/s³ is moved by γ(1+2t²)s/6 (Johnson, "Modified t tests and confidence intervals
-// for asymmetrical populations", JASA 1978), with |γ| ≤ 1.
+// If few draws give much higher losses, most ensembles lack them, and the true difference is higher more often than not. Therefore
+// the end on the side of the skewness γ = Third/s³ is moved by γ(1+2t²)s/6 (Johnson, "Modified t tests and confidence intervals for
+// asymmetrical populations", JASA 1978), with |γ| ≤ 1.
 func (d Difference) OtherDraws(draws Draws) Interval { return d.drawn(d.Mean, draws) }
 
 // ManyDraws returns the difference that infinitely many draws would have on new examples, with its 95 % interval. Bias, too, is an
-// estimate from the draws: a sum of squares, with a variance of 2·Bias²/DoF in one direction, and of Bias²/DoF in two alike.
+// estimate from the draws: a sum of squares, with a variance of 2·Bias²/DoF in one direction, and of Bias²/DoF in two alike. The
+// interval takes the second: draws move losses in several directions.
 func (d Difference) ManyDraws(draws Draws) Interval {
 	center := d.Mean - draws.Bias
 	if draws.Bias != 0 {

@@ -49,8 +49,8 @@ func (e *Enough) Reached() bool {
 // pairs (fixtures/bench/pairs.py auto). judgedPictures is their number for pixels.
 const judgedExamples, judgedPictures = 128, 2
 
-// Judged returns the indices of the examples whose outcomes decide, from all over the data. large stands for a network whose outcomes
-// are not kept. Judged returns nil for a text, whose windows continue each other: then nothing decides.
+// Judged returns the indices of the examples whose outcomes decide, from all over the data. large stands for a network with scores for
+// each pixel or position. Judged returns nil for a text, whose windows continue each other: then nothing decides.
 func Judged(d dataset.Dataset, large bool) []int {
 	if _, text := dataset.CutOf(d); text {
 		return nil

@@ -1,6 +1,13 @@
 package ensemble_test
 
 import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,13 +34,22 @@ func TestFusedInFewerBits(t *testing.T) {
 		{"torch-dynamo", 0.01, 0.06, 4},
 		{"bn-1d-3d/torchscript-opset13", 0.01, 0.06, 3},
 		{"torchvision-mobile/torchscript", 1e-4, 1e-3, 11},
+		{"transformer-tied/dynamo", 1e-3, 0.01, 5},
+		{"attention", 0.01, 0.06, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var info struct{ Checkpoints []string }
-			testfile.JSON(t, infertest.Path(infertest.Exporters, c.name, "golden.json"), &info)
+			if c.name == "attention" {
+				info.Checkpoints = attention(t, 3)
+			} else {
+				testfile.JSON(t, infertest.Path(infertest.Exporters, c.name, "golden.json"), &info)
+			}
 			var models []*onnxio.Model
 			for _, f := range info.Checkpoints {
-				models = append(models, infertest.Open(t, infertest.Path(infertest.Exporters, c.name, f)))
+				if !filepath.IsAbs(f) {
+					f = infertest.Path(infertest.Exporters, c.name, f)
+				}
+				models = append(models, infertest.Open(t, f))
 			}
 			n := infertest.Network(t, infertest.FitWith(t, swag.FitOptions{Rank: 2}, models...))
 			shape := slices.Clone(n.Input.Shape[1:])
@@ -73,4 +89,50 @@ func TestFusedInFewerBits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// attention writes checkpoints of a network whose product of matrices takes the places first and then the batch, as that of
+// torch.nn.MultiheadAttention does.
+func attention(t *testing.T, count int) (paths []string) {
+	const places, width = 6, 8
+	node := func(op, out string, fields ...[]byte) []byte {
+		return field(1, append(fields, text(2, out), text(4, op))...)
+	}
+	list := func(name string, values ...int) []byte {
+		a := [][]byte{text(1, name), number(20, 7)}
+		for _, v := range values {
+			a = append(a, number(8, v))
+		}
+		return field(5, a...)
+	}
+	tensor := func(name string, centre, spread float64, r *rand.Rand, shape ...int) []byte {
+		fields, size := [][]byte{number(2, 1), text(8, name)}, 1
+		for _, d := range shape {
+			fields, size = append(fields, number(1, d)), size*d
+		}
+		var raw []byte
+		for range size {
+			raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(float32(centre+spread*r.NormFloat64())))
+		}
+		return field(5, append(fields, field(9, raw))...)
+	}
+	for k := range count {
+		r := rand.New(rand.NewPCG(uint64(k), 5))
+		graph := bytes.Join([][]byte{
+			node("LayerNormalization", "norm", text(1, "x"), text(1, "scale"), text(1, "shift")),
+			node("Transpose", "first", text(1, "norm"), list("perm", 1, 0, 2)),
+			node("MatMul", "product", text(1, "first"), text(1, "w")),
+			node("Transpose", "back", text(1, "product"), list("perm", 1, 0, 2)),
+			node("Add", "sum", text(1, "x"), text(1, "back")),
+			node("ReduceMean", "y", text(1, "sum"), list("axes", 1), field(5, text(1, "keepdims"), number(3, 0), number(20, 2))),
+			text(2, "g"), tensor("scale", 1, 0.1, r, width), tensor("shift", 0, 0.1, r, width), tensor("w", 0, 0.5, r, width, width),
+			field(11, value("x", places, width)), field(12, value("y", width)),
+		}, nil)
+		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.onnx", k))
+		if err := os.WriteFile(path, bytes.Join([][]byte{number(1, 8), field(8, number(2, 17)), field(7, graph)}, nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
 }

@@ -24,6 +24,26 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
+// Fields of protocol buffers.
+func field(num protowire.Number, parts ...[]byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), bytes.Join(parts, nil))
+}
+
+func text(num protowire.Number, s string) []byte { return field(num, []byte(s)) }
+
+func number(num protowire.Number, v int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), uint64(v))
+}
+
+// value is float [n, sizes].
+func value(name string, sizes ...int) []byte {
+	dims := [][]byte{field(1, text(2, "n"))}
+	for _, size := range sizes {
+		dims = append(dims, field(1, number(1, size)))
+	}
+	return bytes.Join([][]byte{text(1, name), field(2, field(1, number(1, 1), field(2, dims...)))}, nil)
+}
+
 // shifting is a network whose scores are what it takes plus one weight for each, and then an
 // activation: members can have any scores.
 func shifting(opset, count int, activation string) []byte {
@@ -32,16 +52,6 @@ func shifting(opset, count int, activation string) []byte {
 
 // deaf is [shifting] that takes more numbers, and leaves out all after the first count.
 func deaf(opset, taken, count int, activation string) []byte {
-	field := func(num protowire.Number, parts ...[]byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), bytes.Join(parts, nil))
-	}
-	text := func(num protowire.Number, s string) []byte { return field(num, []byte(s)) }
-	number := func(num protowire.Number, v int) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), uint64(v))
-	}
-	value := func(name string, count int) []byte { // float [n, count]
-		return bytes.Join([][]byte{text(1, name), field(2, field(1, number(1, 1), field(2, field(1, text(2, "n")), field(1, number(1, count)))))}, nil)
-	}
 	weight := bytes.Join([][]byte{number(1, 1), number(1, count), number(2, 1), text(8, "w"), field(9, make([]byte, 4*count))}, nil)
 	x, nodes := "x", [][]byte(nil)
 	weights := field(5, weight)

@@ -155,6 +155,12 @@ func (s Settings) String() string {
 	what := s.Method()
 	if s.Members > 0 {
 		what += fmt.Sprintf(" with %d members, scale %g, seed %d", s.Members, s.Scale, s.Seed)
+		switch {
+		case s.Orthogonal:
+			what += ", orthogonal pairs"
+		case s.Antithetic:
+			what += ", antithetic pairs"
+		}
 	}
 	if s.Temperature > 0 {
 		what += fmt.Sprintf(", temperature %g", s.Temperature)

@@ -123,8 +123,9 @@ func (n *Network) checkHead() error {
 			"the graph keeps the second half of the scores at 0 or above (%s), so it holds variances or standard deviations, and %s "+
 				"would convert them a second time", variances.Op, setting.Targets.With("head="+string(head)))
 	case head.Plain() && variances.High <= 0:
-		return bad("fit again with "+setting.Targets.With("head=log-variance")+", if the half holds logarithms of variances",
-			"the graph keeps the second half of the scores at 0 or below (%s), and variances are above 0", variances.Op)
+		return bad("fit again with "+setting.Targets.With("head=log-variance")+", if the half holds logarithms of variances, or with "+
+			"head=log-std, if it holds those of standard deviations",
+			"the graph keeps the second half of the scores at 0 or below (%s), and it must be above", variances.Op)
 	case head.Plain() && means.Positive() && variances.Affine && variances.Low < 0:
 		return bad("export the means first, and then the variances",
 			"the graph keeps the first half of the scores at 0 or above (%s), and the second half may be negative: the variances stand "+

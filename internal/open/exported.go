@@ -267,14 +267,18 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 		case errors.As(err, &missing):
 			absent = append(absent, missing)
 			if name == "all" {
-				a.Logf("%v. To install it: %s", err, other.Install)
+				a.Logf("%v. To install it: %s", missing, other.Install)
 			}
 			continue
 		case err != nil:
 			wrong = append(wrong, err)
-			a.Logf("%s: %v", other.Name, err)
+			if name == "all" {
+				a.Logf("%v", err)
+			}
 		default:
-			wrong = append(wrong, tellElsewhere(a, s, other, found)...)
+			for _, err := range tellElsewhere(a, s, other, found) {
+				wrong = append(wrong, fmt.Errorf("%s: %w", path, err))
+			}
 		}
 		ran++
 	}
@@ -282,7 +286,7 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 	case ran == 0:
 		return &Error{Err: absent[0], Hints: []string{"to install it: " + absent[0].Install}}
 	case len(wrong) > 0:
-		return BadInput(fmt.Errorf("%s: %w", path, wrong[0]))
+		return BadInput(wrong[0])
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (l *Looks) Look(g *infer.Graph, first *infer.FirstScores) error {
 	if look == nil {
 		return nil
 	}
-	delete(l.of, g) // it holds examples
+	delete(l.of, g)
 	return look(first)
 }
 
@@ -96,9 +96,9 @@ func (a *Opener) checkInputs(ctx context.Context, e *infer.Engine, runners *prob
 	for _, note := range named.Notes {
 		a.Logf("%s: %s", in.Path, note)
 	}
-	sample, err := probe.Hold(in.Data, e.Memory().Checked(), e.Threads())
-	if err != nil && (sample == nil || !in.SkipErrors) {
-		return nil, BadInput(err)
+	sample, err := in.hold(e)
+	if err != nil {
+		return nil, err
 	}
 	var reports []*probe.Report
 	warned := cmp.Or(in.Looks, &Looks{})
@@ -115,6 +115,15 @@ func (a *Opener) checkInputs(ctx context.Context, e *infer.Engine, runners *prob
 		reports = append(reports, r)
 	}
 	return reports, nil
+}
+
+// hold returns a sample of the data.
+func (in Probe) hold(e *infer.Engine) (*probe.Sample, error) {
+	sample, err := probe.Hold(in.Data, e.Memory().Checked(), e.Threads())
+	if err != nil && (sample == nil || !in.SkipErrors) {
+		return nil, BadInput(err)
+	}
+	return sample, nil
 }
 
 // checkNetwork runs the checks of one network on a sample of the data.
@@ -138,7 +147,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *pro
 	}
 	// 2. scores (probe/scores.go): logits, probabilities or log-probabilities?
 	if in.Looks != nil {
-		in.Looks.of[n.Graph] = in.later(ctx, a, e, n, sample, report)
+		in.Looks.of[n.Graph] = in.later(ctx, a, e, n, report)
 		return report, in.warned(a, run, report, true, run.CheckBatches(ctx, report, earlier, sample, e.Options().BatchSize))
 	}
 	err = a.checkScores(ctx, run, in, sample, report)
@@ -183,8 +192,8 @@ func badSize(err error) error {
 }
 
 // later returns the check of a network's scores on the first batch of a run. The checkpoint that other checks run is opened
-// only if that batch leaves a doubt.
-func (in Probe) later(ctx context.Context, a *Opener, e *infer.Engine, n *infer.Network, sample *probe.Sample,
+// only if that batch leaves a doubt. Only then a sample is held again: 200 pictures of 224×224 take 115 MiB.
+func (in Probe) later(ctx context.Context, a *Opener, e *infer.Engine, n *infer.Network,
 	report *probe.Report) func(*infer.FirstScores) error {
 	return func(first *infer.FirstScores) error {
 		run, err := probe.NewRunner(e, n)
@@ -196,6 +205,10 @@ func (in Probe) later(ctx context.Context, a *Opener, e *infer.Engine, n *infer.
 		defer func() { in.Looks.warn(a, in.Path, report.Warnings[before:]) }()
 		if settled, err := run.CheckFirst(report, first, in.Data); settled {
 			return in.warned(a, run, report, known, err)
+		}
+		sample, err := in.hold(e)
+		if err != nil {
+			return err
 		}
 		return a.checkScores(ctx, run, in, sample, report)
 	}

@@ -28,6 +28,7 @@ type Runtime struct {
 
 	program string   // its file
 	command []string // names of what starts it; the first that is installed does
+	options []string // before the program
 	module  bool     // the program gets the name of the runtime first
 	absent  string   // what is printed without its library, besides exit code 69
 }
@@ -47,6 +48,7 @@ var Runtimes = []Runtime{
 			"export CLASSPATH=onnxruntime-1.29.0.jar",
 		program: "Run.java",
 		command: []string{"java"},
+		options: []string{"-Duser.language=en"},
 		absent:  "package ai.onnxruntime does not exist",
 	},
 }
@@ -72,10 +74,11 @@ func (r *Runtime) start(folder string) ([]string, error) {
 	if interpreter == "" {
 		return nil, &Absent{r, fmt.Sprintf("no program %q", r.command[len(r.command)-1])}
 	}
+	command := append(append([]string{interpreter}, r.options...), path)
 	if r.module {
-		return []string{interpreter, path, r.Name}, nil
+		command = append(command, r.Name)
 	}
-	return []string{interpreter, path}, nil
+	return command, nil
 }
 
 // Absent is the error for a runtime that is not installed.
@@ -275,7 +278,7 @@ func (s *otherSession) finish(ctx context.Context, command []string) error {
 	case exit.ExitCode() == 69:
 		return &Absent{s.Runtime, last}
 	default:
-		return fmt.Errorf("%s: runtime %s: %w: %s", s.model.Path, s.Name, err, last)
+		return fmt.Errorf("runtime %s: %w: %s", s.Name, err, last)
 	}
 }
 

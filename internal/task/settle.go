@@ -136,6 +136,19 @@ func Doubt(t Settling, average []float64) float64 {
 	return calibrate.Entropy(average)
 }
 
+// Widen sets dst to the outcome of one member that was kept in float32. Squares of means are computed again: far from 0 their rounding
+// hides the spread of the members.
+func Widen(t Settling, dst []float64, kept []float32) {
+	for c, v := range kept {
+		dst[c] = float64(v)
+	}
+	if _, ok := t.(regressionTask); ok {
+		for o := range slices.Chunk(dst, perTarget) {
+			o[1] = o[0] * o[0]
+		}
+	}
+}
+
 // relativeEntropy returns KL(p‖q) of probabilities.
 func relativeEntropy(p, q []float64) (nats float64) {
 	for c, v := range p {

@@ -173,6 +173,7 @@ func (m *Model) header(graph int64) ([]byte, error) {
 // graph writes the fields of the GraphProto.
 func (m *Model) graph(s *sink, members Members) error {
 	if m.infos == nil {
+		m.infos = []byte{}
 		for _, block := range []block{m.before, m.behind} {
 			fields, err := info(m, block)
 			if err != nil {

@@ -96,9 +96,11 @@ def draw(p, seed, member, scale, diagonal=False, antithetic=False, orthogonal=Fa
                 for u in before:
                     along = total(a * b for a, b in zip(u, z2))
                     z2 = [z - along * v for z, v in zip(z2, u)]
-            by = 1 / norm(z2)
-            before.append([z * by for z in z2])
-        z2 = [z * length for z in before[-1]]
+            if pair < member // 2:
+                by = 1 / norm(z2)
+                before.append([z * by for z in z2])
+        by = length / norm(z2)
+        z2 = [z * by for z in z2]
     z2 = [sign * z for z in z2]
     out = []
     for i, (mean, variance) in enumerate(zip(p["mean"], p["variance"])):

@@ -69,13 +69,18 @@ func (n *numbers) faults() []Fault {
 	negative, least := 0, 0.0
 	for _, row := range n.rows {
 		for _, v := range row[n.targets:] {
-			if byVariance && v < 0 {
+			if n.Head.Plain() && v < 0 {
 				negative, least = negative+1, min(least, float64(v))
 			}
 		}
 	}
-	hint := "fit again with " + byHead(regression.ByLogVariance) + ", if these are logarithms of variances, or with " +
-		byHead(regression.BySoftplus) + ", if training applied a softplus to them\nthe means must stand before the variances"
+	are, logs, plus := "variances are", byHead(regression.ByLogVariance)+", if these are logarithms of variances", regression.BySoftplus
+	if n.Head == regression.ByStd {
+		are, logs = "standard deviations are", byHead(regression.ByLogStd)+", if these are logarithms of standard deviations"
+		plus = regression.BySoftplusStd
+	}
+	hint := "fit again with " + logs + ", or with " + byHead(plus) + ", if training applied a softplus to them\n" +
+		"the means must stand before the variances"
 	if means+told != "" {
 		hint = means + told + "\n" + hint
 	}
@@ -86,10 +91,9 @@ func (n *numbers) faults() []Fault {
 		{Name: "standard deviations for variances", Severity: Warning, When: byVariance && n.second.Op == "Sqrt",
 			Cause: "the second half of the scores comes out of a square root, and is taken for variances. Does it hold standard " +
 				"deviations? Then fit again with " + byHead(regression.ByStd)},
-		{Name: "logarithms for variances", Severity: Warning, When: byVariance && n.second.Affine && n.second.Low < 0,
-			Cause: "the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. " +
-				"Does it hold logarithms of variances? Then fit again with " + byHead(regression.ByLogVariance) +
-				". If training applied a softplus to it, use " + byHead(regression.BySoftplus)},
+		{Name: "logarithms for variances", Severity: Warning, When: n.Head.Plain() && n.second.Affine && n.second.Low < 0,
+			Cause: text("the second half of the scores comes out of a layer that may give negative numbers, and %s not negative. Fit "+
+				"again with %s. If training applied a softplus to them, use %s", are, logs, byHead(plus))},
 		{Name: "variances for means", Severity: Warning, When: half,
 			Cause: text("the second half of the scores is at 0 or above (%s), and is taken for means. Does it hold variances? "+
 				"Then fit again with %s", n.second.Op, byHead(regression.ByVariance))},
@@ -105,7 +109,7 @@ func (n *numbers) faults() []Fault {
 		{Name: "another reading of means", Severity: Warning, When: means != "", Cause: means},
 		{Name: "another reading of variances", Severity: Warning, When: told != "", Cause: told},
 		{Name: "negative variances", When: negative > 0, Hint: hint,
-			Cause: text("%d of %d variances are negative, down to %.4g", negative, len(n.rows)*n.targets, least)},
+			Cause: text("%d of %d %s negative, down to %.4g", negative, len(n.rows)*n.targets, are, least)},
 	}
 }
 

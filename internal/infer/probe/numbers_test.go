@@ -92,6 +92,8 @@ func TestWrongNumbers(t *testing.T) {
 		"log-variances":       {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 2 * math.Log(w.std[i])} }, "The targets fit Targets head=log-variance"},
 		"log-variances below 0": {w, task.RegressionSpec{Head: "variance", Units: []regression.Units{{Std: 100}}}, func(i int) []float64 { return []float64{w.mean[i] / 100, 2 * math.Log(w.std[i]/100)} },
 			"of 200 variances are negative"},
+		"log-stds below 0": {w, task.RegressionSpec{Head: "std", Units: []regression.Units{{Std: 100}}}, func(i int) []float64 { return []float64{w.mean[i] / 100, math.Log(w.std[i] / 100)} },
+			"of 200 standard deviations are negative"},
 		"log of standard deviations": {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], math.Log(w.std[i])} }, "The targets fit Targets head=log-std"},
 		"exp again":                  {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i] * w.std[i]} }, "Targets head=log-variance"},
 		"precisions":                 {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 1 / w.std[i] / w.std[i]} }, "precisions (1/variance)"},

@@ -31,14 +31,15 @@ public class Run {
     static byte[] numbers(OnnxTensor t) {
         var type = t.getInfo().type;
         var from = t.getByteBuffer().order(ByteOrder.nativeOrder());
-        int size = type == OnnxJavaType.BOOL ? 1 : type == OnnxJavaType.DOUBLE || type == OnnxJavaType.INT64 ? 8 : 4;
-        var out = ByteBuffer.allocate(from.remaining() / size * 8).order(ByteOrder.LITTLE_ENDIAN);
-        while (from.hasRemaining()) {
-            out.putDouble(switch (type) {
-                case BOOL -> from.get();
+        var floats = t.getFloatBuffer(); // also of 16-bit types; null for others
+        int size = type == OnnxJavaType.DOUBLE || type == OnnxJavaType.INT64 ? 8 : type == OnnxJavaType.INT32 ? 4 : 1;
+        var out = ByteBuffer.allocate((floats != null ? floats.remaining() : from.remaining() / size) * 8).order(ByteOrder.LITTLE_ENDIAN);
+        while (out.hasRemaining()) {
+            out.putDouble(floats != null ? floats.get() : switch (type) {
                 case DOUBLE -> from.getDouble();
                 case INT64 -> from.getLong();
-                default -> from.getFloat();
+                case INT32 -> from.getInt();
+                default -> from.get();
             });
         }
         return out.array();

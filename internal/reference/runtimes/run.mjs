@@ -18,7 +18,14 @@ for (const [, name, type, shape, file] of lines.filter((x) => x[0] === "input"))
 }
 const session = await ort.InferenceSession.create(lines[0][1]);
 const results = await session.run(feeds, wanted.map((x) => x[1]));
+// half returns the number with the bits of a float16, which older versions of Node have no array for.
+function half(bits) {
+  const exponent = (bits >> 10) & 31, fraction = (bits & 1023) / 1024;
+  const size = exponent === 31 ? (fraction ? NaN : Infinity) : exponent ? (1 + fraction) * 2 ** (exponent - 15) : fraction * 2 ** -14;
+  return bits >> 15 ? -size : size;
+}
 for (const [, name, , file] of wanted) {
-  writeFileSync(file, new Uint8Array(Float64Array.from(results[name].data, Number).buffer));
+  const { type, data } = results[name];
+  writeFileSync(file, new Uint8Array(Float64Array.from(data, type === "float16" && data instanceof Uint16Array ? half : Number).buffer));
 }
 console.log(ort.env.versions.node ?? ort.env.versions.common);

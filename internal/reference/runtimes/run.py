@@ -9,7 +9,7 @@ try:
 except ImportError as e:
     print(e, file=sys.stderr)
     sys.exit(69)
-lines = [line.split("\t") for line in open(request, encoding="utf-8").read().splitlines()]
+lines = [line.rstrip("\n").split("\t") for line in open(request, encoding="utf-8")]
 path = lines[0][1]
 feeds = {n: np.fromfile(f, t).reshape([int(d) for d in s.split(",") if d]) for _, n, t, s, f in (x for x in lines if x[0] == "input")}
 wanted = [x for x in lines if x[0] == "output"]
@@ -29,4 +29,7 @@ else:  # tract
     results = {x[1]: given[int(x[2])].to_numpy() for x in wanted}
 for _, output, _, file in wanted:
     np.asarray(results[output]).astype("<f8").tofile(file)
-print(metadata.version(name))
+try:
+    print(metadata.version(name))
+except metadata.PackageNotFoundError:  # such as that of onnxruntime-gpu
+    print(module.__version__)

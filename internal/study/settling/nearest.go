@@ -43,19 +43,16 @@ func (x *seen) units(rows []int) *units {
 	every := 1 + (len(rows)-1)/max(mostMixed/width, leastMixed)
 	u := &units{task: x.task, ensemble: x.ensemble, width: width, outcomes: make([][]float64, len(weights)/unit)}
 	for at := 0; at < len(rows); at += every {
-		members := x.members[rows[at]]
-		all := make([]float64, width)
+		members, all := x.outcomesOf(rows[at]), make([]float64, width)
 		for k, w := range weights {
-			for c := range all {
-				all[c] += w * float64(members[k*width+c])
-			}
+			floats.AddScaled(all, w, members[k])
 		}
 		for k := range u.outcomes {
 			own := weights[k*unit:][:unit]
 			for c := range width {
 				mean := 0.0
 				for j, w := range own {
-					mean += w * float64(members[(k*unit+j)*width+c])
+					mean += w * members[k*unit+j][c]
 				}
 				// A small part of all keeps the divergence finite where members exclude a class.
 				u.outcomes[k] = append(u.outcomes[k], mean/floats.Sum(own)*(1-1e-6)+all[c]*1e-6)

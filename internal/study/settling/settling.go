@@ -155,8 +155,9 @@ func (s *Study) see(ctx context.Context, run infer.Run) (*seen, error) {
 	return x, nil
 }
 
-// look orders the members, weighs them at each check, and predicts how much the NLL of each example increases if it stops there. The
-// weights and the prediction of an example are fitted without it. look frees the outcomes of each member.
+// look orders the members, weighs them at each check, and predicts how much the NLL of each example increases if it stops there. All
+// examples share the order. The weights of an example are fitted without it, and so is the prediction, to averages of the other
+// examples. look frees the outcomes of each member.
 func (x *seen) look() {
 	x.full = make([]task.Average, len(x.members))
 	all := x.rows()
@@ -188,18 +189,25 @@ func (x *seen) make() {
 	}
 }
 
+// outcomesOf returns the outcomes of the members for an example.
+func (x *seen) outcomesOf(i int) (outcomes [][]float64) {
+	for kept := range slices.Chunk(x.members[i], x.task.About().Width) {
+		outcome := make([]float64, len(kept))
+		task.Widen(x.task, outcome, kept)
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes
+}
+
 // run averages the members in their order with the given weights at each check, for some examples.
 func (x *seen) run(weights [][]float64, rows []int) {
-	all, width := len(x.order), x.task.About().Width
+	all := len(x.order)
 	own, threshold := x.ensemble.Weights(), x.ensemble.RawThreshold(x.task, x.threshold)
-	outcome := make([]float64, width)
 	for _, i := range rows {
+		outcomes := x.outcomesOf(i)
 		running := infer.NewRunning(x.task, &infer.Settling{Checks: x.checks, Unit: x.ensemble.Unit(), Weights: weights})
 		for ran, k := range x.order {
-			for c := range outcome {
-				outcome[c] = float64(x.members[i][k*width+c])
-			}
-			running.Add(outcome, x.entropies[i][k], own[k]*float64(all))
+			running.Add(outcomes[k], x.entropies[i][k], own[k]*float64(all))
 			if at, check := slices.BinarySearch(x.checks, ran+1); check {
 				a, variance := running.Average(all)
 				x.early[at][i], x.doubt[at][i] = a, task.Doubt(x.task, a.Outcome)

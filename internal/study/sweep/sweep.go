@@ -330,8 +330,9 @@ func (r *Result) try(ctx context.Context, run infer.Run, set Setting, members in
 		a.curve = r.curve
 	}
 	if members == 0 {
-		if a.members = ensemble.DefaultMembers; p.Default && r.Antithetic {
-			a.enough = &ensemble.Enough{Judged: ensemble.Judged(r.Test, false)}
+		a.members = ensemble.DefaultMembers
+		if judged := ensemble.Judged(r.Test, r.Network.Large()); judged != nil && p.Default && r.Antithetic {
+			a.enough = &ensemble.Enough{Judged: judged}
 		}
 	}
 	if err := a.run(ctx, run); err != nil {

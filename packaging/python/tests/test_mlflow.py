@@ -109,7 +109,7 @@ def test_logged(made: Maker, tmp_path: Path) -> None:
     m = made("two")
     mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
     mlflow.set_experiment(experiment_id=mlflow.create_experiment("numbers", artifact_location=str(tmp_path / "artifacts")))
-    found = sw.compare(m.ensemble.with_name("p.safetensors"), m.data, args=["-n", "3", "--methods", "swag"])
+    found = sw.compare(m.ensemble.with_name("p.safetensors"), m.data, args=["-n", "3", "--draws", "independent", "--methods", "swag"])
     found.save(tmp_path / "figures.json")
     measured = tmp_path / "measured.onnx"
     subprocess.run([sys.executable, "-m", "swagwrap", "export", "-q", "--figures", tmp_path / "figures.json", "-o", measured, m.ensemble], check=True)
