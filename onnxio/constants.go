@@ -36,7 +36,7 @@ func (e *Edit) tensorConstants(g *Graph) error {
 }
 
 // foldLists turns the nodes of the main graph that compute short lists of int64 from nothing else than constants into constants. Exporters
-// that are told not to optimise write axes and shapes so. The shape inference of ONNX does not see through all of them, and IREE needs it.
+// without optimisation write axes and shapes so. The shape inference of ONNX does not see through all of them, and IREE needs it.
 func (e *Edit) foldLists(fills map[*Tensor]string) {
 	lists := constantLists(e.m)
 	sized, taken := sizes(e.m, firstPrime, nil, nil), e.names()
@@ -71,7 +71,7 @@ func (n *Node) isFlat(lists map[string]traced) bool {
 		slices.Equal(lists[n.Inputs[1]].ints, []int64{-1})
 }
 
-// unsqueeze gives a single number an axis, in place of a Reshape. TVM takes no Reshape of a size.
+// unsqueeze gives a single number an axis. It replaces a Reshape. TVM takes no Reshape of a size.
 func (e *Edit) unsqueeze(n *Node, axis string) {
 	const axesAreInput = 13
 	inputs, attributes := n.Inputs[:1], [][]byte{wire.Ints("axes", []int64{0})}

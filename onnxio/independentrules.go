@@ -126,7 +126,7 @@ func (s *tracedNode) follow() []traced {
 	return nil
 }
 
-// moreSizes is follow for operators of which nothing else than sizes is known.
+// moreSizes is follow for operators whose sizes alone are known.
 func (s *tracedNode) moreSizes() []traced {
 	x := s.in[0]
 	if s.least == 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// Shapes returns types and shapes of the values that nodes of the main graph compute, in their order, and the names of those whose type
-// or rank the graph does not show. known has the inputs and tensors that are other than the graph says, by name.
+// Shapes returns types and shapes of the values that nodes of the main graph compute, in their order. unknown names the values whose
+// type or rank the graph does not show. known has the inputs and tensors that differ from the graph, by name.
 //
-// A size is known if it is the same for two choices of the sizes that the graph leaves open: see tracer. Others have no name: tract takes
-// no model whose values have a named size, if it is told how large a batch is.
+// A size is known if it is the same for two choices of the sizes that the graph leaves open: see tracer. Other sizes have no name,
+// because tract refuses a model with named sizes once it has the size of a batch.
 func Shapes(m *Model, known map[string]Value) (values []Value, unknown []string) {
 	notes := noted(m)
 	elems := types(m, known, notes)
@@ -226,8 +226,8 @@ func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 	return types[n.Inputs[in]]
 }
 
-// addShapes writes what is known of values into the graph, in place of what the exporter noted about them, which may be wrong. It
-// returns the names of those that stay without.
+// addShapes replaces the exporter's types and shapes of values, which may be wrong, by those of [Shapes]. It returns the names of the
+// values that stay without a shape.
 func (e *Edit) addShapes() (unknown []string) {
 	g := e.m.Graph
 	values, unknown := Shapes(e.m, nil)

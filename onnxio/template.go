@@ -80,7 +80,7 @@ func NewExportTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return t.withoutTraces(m.Path, l)
 }
 
-// NewPortableTemplate is NewExportTemplate of a graph that more compilers read: all constants are tensors, all values have a shape, and no
+// NewPortableTemplate is NewExportTemplate of a graph that more compilers read. All constants are tensors, all values have a shape, and no
 // Identity gives an output. unknown names the values whose rank the graph does not show.
 func NewPortableTemplate(m *Model, l *weights.Layout) (t *Template, unknown []string, err error) {
 	if t, err = m.template(l, func(e *Edit) { e.Simplify(); e.tensors = true }); err == nil {

@@ -172,8 +172,8 @@ func TestAntithetic(t *testing.T) {
 	}
 }
 
-// TestOrthogonal: z2 of the pairs in a block of K are at right angles, those of other blocks are independent, and each is N(0, I):
-// mean, covariance and fourth moments over many seeds.
+// The z2 of the pairs in a block of K are at right angles. Those of other blocks are independent. Each is N(0, I): its mean, covariance
+// and fourth moments are those of many seeds.
 func TestOrthogonal(t *testing.T) {
 	const columns, seeds = 4, 20000
 	p := fit(t, iterates(flat(t, 300), 6, noisy(0, 1)), swag.FitOptions{Rank: columns})
@@ -224,7 +224,7 @@ func TestOrthogonal(t *testing.T) {
 		}
 	}
 
-	// Pairs are mirrored, the first of a block is as it is without right angles, and nothing depends on the order of the draws.
+	// Pairs are mirrored, the first of a block is that of independent pairs, and nothing depends on the order of the draws.
 	opts := swag.SampleOptions{Seed: 7, Scale: 0.5, Antithetic: true}
 	plain := draw(t, p, opts, 0, 1, 2, 3, 8)
 	opts.Orthogonal = true

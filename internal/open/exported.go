@@ -193,15 +193,11 @@ func (o OutputsOf) seen(in *reference.StoredInput) bool {
 
 // VerifyModel runs an exported model on the examples that its metadata have, and compares its outputs.
 func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) error {
-	m, err := onnxio.Open(path)
-	if err != nil {
-		return WrongKind(err, path, kind.Model)
-	}
-	defer m.Close()
-	s, err := storedIn(m, path)
+	m, s, err := openStored(path)
 	if err != nil {
 		return err
 	}
+	defer m.Close()
 	rt, _, err := a.chosenRuntime(o)
 	if err != nil {
 		return err
@@ -223,9 +219,12 @@ func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) 
 	return BadInput(wrong, "the graph, its weights or its data file were changed after the export")
 }
 
+// allRuntimes stands for each runtime that is installed.
+const allRuntimes = "all"
+
 // RuntimeNames are the names that [VerifyModelIn] takes.
 func RuntimeNames() []string {
-	names := []string{"all"}
+	names := []string{allRuntimes}
 	for _, r := range reference.Runtimes {
 		names = append(names, r.Name)
 	}
@@ -235,15 +234,11 @@ func RuntimeNames() []string {
 // VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are
 // installed.
 func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
-	m, err := onnxio.Open(path)
-	if err != nil {
-		return WrongKind(err, path, kind.Model)
-	}
-	defer m.Close()
-	s, err := storedIn(m, path)
+	m, s, err := openStored(path)
 	if err != nil {
 		return err
 	}
+	defer m.Close()
 	rt, _, err := a.chosenRuntime(o)
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) {
 		rt, err = nil, nil // sets are not compared
@@ -256,7 +251,7 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 	ran := 0
 	for i := range reference.Runtimes {
 		other := &reference.Runtimes[i]
-		if name != "all" && name != other.Name {
+		if name != allRuntimes && name != other.Name {
 			continue
 		}
 		found, err := s.VerifyIn(ctx, other, folder, rt, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
@@ -266,13 +261,13 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 			return ctx.Err()
 		case errors.As(err, &missing):
 			absent = append(absent, missing)
-			if name == "all" {
+			if name == allRuntimes {
 				a.Logf("%v. To install it: %s", missing, other.Install)
 			}
 			continue
 		case err != nil:
 			wrong = append(wrong, err)
-			if name == "all" {
+			if name == allRuntimes {
 				a.Logf("%v", err)
 			}
 		default:
@@ -332,6 +327,18 @@ func unlike(s *reference.Stored, d reference.Difference) error {
 	return fmt.Errorf("does not give what it gave when it was exported: %s, example %d gives %s = %s, and it was %s (the difference "+
 		"is %.2g of the largest number, want at most %.1g)", examplesOf(s), d.Example, d.Output, numbersOf(d.Got), numbersOf(d.Want),
 		d.Largest, s.Tolerance)
+}
+
+// openStored opens an exported model, and returns what it stores to verify it with. The caller closes the model.
+func openStored(path string) (m *onnxio.Model, s *reference.Stored, err error) {
+	if m, err = onnxio.Open(path); err != nil {
+		return nil, nil, WrongKind(err, path, kind.Model)
+	}
+	if s, err = storedIn(m, path); err != nil {
+		m.Close()
+		return nil, nil, err
+	}
+	return m, s, nil
 }
 
 // storedIn returns what a model stores to verify it with.

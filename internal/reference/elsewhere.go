@@ -20,8 +20,13 @@ import (
 )
 
 // A Runtime runs models in another process. A small program in its language reads a file that says what to run, and gets the name of that
-// file as its last argument. The lines of the file have fields with tabs between: model and path; input, name, type, shape and file;
-// output, name, place and file. Files have elements in the layout of memory; those of outputs are float64. The program prints the version.
+// file as its last argument. The fields of a line are separated by tabs. They are one of
+//
+//	model   path
+//	input   name  type   shape  file
+//	output  name  place  file
+//
+// The files have elements in the layout of memory. Those of outputs are float64. The program prints the version.
 type Runtime struct {
 	Name    string
 	Install string // what to type where it is not there

@@ -174,7 +174,7 @@ func (x *seen) look() {
 	calibrate.CrossFit(split, predict, x.predict)
 }
 
-// make makes room for what is known of each example at each check.
+// make allocates the averages and numbers of each example at each check.
 func (x *seen) make() {
 	n := len(x.full)
 	x.early = make([][]task.Average, len(x.checks))
@@ -256,7 +256,7 @@ func (x *seen) expect(rows []int) (of []ensemble.Expectation) {
 	return of
 }
 
-// predict sets what is expected of some examples.
+// predict stores the expectations of some examples.
 func (x *seen) predict(expected []ensemble.Expectation, rows []int) {
 	for k, e := range expected {
 		for _, i := range rows {
