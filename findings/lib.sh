@@ -71,6 +71,13 @@ check() {
 	PYTHONPATH=$here "$PYTHON" finding.py
 }
 
+# jars GROUP:NAME:VERSION… puts these Java archives into the folder of the finding. Maven keeps them.
+jars() {
+	for jar; do
+		mvn -q dependency:copy -Dartifact="$jar" -DoutputDirectory="$work" >&2 || { echo "error: Maven could not get $jar" >&2; exit 2; }
+	done
+}
+
 # debian NAME VERSION installs a package of Debian if it is missing, which wants root. Another version than VERSION cannot run.
 debian() {
 	dpkg -s "$1" >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$1"; } >&2 || {
