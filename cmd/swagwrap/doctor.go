@@ -21,6 +21,7 @@ import (
 
 func doctorCommand(a *app) *command {
 	o, provider := &doctorOptions{app: a}, ""
+	library, providers := flags.Library(&o.library), flags.Provider(&provider)
 	return &command{
 		name:  "doctor",
 		usage: "show versions, the machine and its ONNX Runtime, and run a tiny network; or verify an exported model",
@@ -49,7 +50,7 @@ input shows.
 					"installed",
 				Preset: "swagwrap's own",
 			}, &o.runtime, open.RuntimeNames()...),
-			flags.Library(&o.library), flags.Provider(&provider),
+			library, providers,
 		},
 		run: func(ctx context.Context, args []string) error {
 			o.provider = flags.Fetched(provider)
@@ -59,7 +60,12 @@ input shows.
 				return console.Usagef("swagwrap doctor --runtime "+o.runtime+" ensemble.onnx", "--runtime verifies an exported MODEL")
 			case len(args) == 0:
 				return o.doctor(ctx)
-			case o.runtime != "":
+			}
+			words := flags.Table{library, providers}.Words(runtimeFlags...)
+			if _, err := (outputsRequest{Name: args[0], Verify: true}).elsewhere(ctx, words, args[0]); err != nil {
+				return err
+			}
+			if o.runtime != "" {
 				folder, err := tempfile.Folder()
 				if err != nil {
 					return console.BadOutput(err)
