@@ -19,7 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/open"
-	exported "github.com/swagwrap/swagwrap/internal/reference"
+	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -35,7 +35,7 @@ type outputsRequest struct {
 
 // An outputsReply comes back through standard output.
 type outputsReply struct {
-	Stored *exported.Stored
+	Stored *reference.Stored
 	Why    string // there are none, or ""
 }
 
@@ -68,7 +68,7 @@ func outputsCommand(a *app) *command {
 }
 
 // here runs the complete model at a path in this process.
-func (r outputsRequest) here(ctx context.Context, a *app, how open.RuntimeOptions, path string) (s *exported.Stored, why, err error) {
+func (r outputsRequest) here(ctx context.Context, a *app, how open.RuntimeOptions, path string) (s *reference.Stored, why, err error) {
 	engine, err := a.Engine(how)
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +114,7 @@ func (r outputsRequest) elsewhere(ctx context.Context, words []string, path stri
 var runtimeFlags = []string{"ort-lib", "provider", "device", "precision", "batch-size", "threads", "memory"}
 
 // outputs runs the complete model at a path on a few examples.
-func (o *exportOptions) outputs(ctx context.Context, path string, asked outputsRequest) (s *exported.Stored, why, err error) {
+func (o *exportOptions) outputs(ctx context.Context, path string, asked outputsRequest) (s *reference.Stored, why, err error) {
 	var hints []string
 	if o.converts() {
 		hints = []string{"without --dtype and --quantize the members compute in float32"}
