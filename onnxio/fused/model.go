@@ -57,6 +57,7 @@ type Model struct {
 	outputs []byte
 	given   map[string]string // the name of the output that a value of an operator is
 	taken   map[string]bool
+	dense   bool // see Dense
 
 	before, behind block // operators before and after the members
 	building       *block
