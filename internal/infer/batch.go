@@ -335,7 +335,9 @@ func (b *batch) add(ctx context.Context, m *loaded, k int, t task.Task, layout L
 		if err != nil {
 			return err
 		}
-		turn.pass()
+		if turn != nil {
+			turn.after <- struct{}{}
+		}
 	}
 	return nil
 }

@@ -461,7 +461,10 @@ func (p *sessionPool) run(ctx context.Context, x *examples, c *Chunk) error {
 		}
 		began = time.Now()
 		if err = s.runGroup(ctx, group, x, c); !x.replay {
-			c.counted(group)
+			for _, m := range group.sessions {
+				c.Sums.Members++
+				c.Weight += m.Weight
+			}
 		}
 		s.waited.runs += time.Since(began)
 		p.done(group)

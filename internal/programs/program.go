@@ -86,7 +86,7 @@ func Near(paths []string, top, graph string, last *statefile.File) *Run {
 		r.dirs = append(r.dirs, dir)
 	}
 	for _, p := range programs {
-		if r.shows(p) {
+		if r.last != nil && len(p.Keys) > 0 && !slices.ContainsFunc(p.Keys, func(key string) bool { return !r.has(key) }) {
 			r.Program, r.above = p, []string{above}
 			return r
 		}
@@ -98,11 +98,6 @@ func Near(paths []string, top, graph string, last *statefile.File) *Run {
 		}
 	}
 	return r
-}
-
-// shows reports whether the last checkpoint shows a program.
-func (r *Run) shows(p *Program) bool {
-	return r.last != nil && len(p.Keys) > 0 && !slices.ContainsFunc(p.Keys, func(key string) bool { return !r.has(key) })
 }
 
 // has reports whether a key is in the last checkpoint.
