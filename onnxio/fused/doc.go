@@ -8,6 +8,9 @@
 // Only operators of the networks' own opset are used. A runtime needs no special construct, and keeps every
 // optimisation that it has for a single network.
 //
+// Nothing here runs the model. Some models end the process of an ONNX Runtime that has a fault. A program that tries a model should do
+// so in a process of its own, as swagwrap export does.
+//
 // # Storage
 //
 // With [Int8] a matrix of weights is stored as the mean of all members, in float32, and each member's deviation from

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,42 @@ func TestModel(t *testing.T) {
 				t.Errorf("input %+v, producer %q", in, back.ProducerName)
 			}
 		})
+	}
+}
+
+// A value that is two outputs, and that a node reads, has a name of its own, behind the output's in the alphabet: no node reads an output.
+func TestNoNodeReadsAnOutput(t *testing.T) {
+	n, l := network(t, "mnist/checkpoints/epoch-*.onnx")
+	_, parameters := drawn(l.Len(weights.Parameter), 1)
+	m, err := fused.New([]*fused.Network{n}, []fused.Member{{Statistics: make(weights.Slice, l.Len(weights.Statistic))}}, fused.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := m.Op("Neg", m.Scores(0))
+	for _, o := range [][2]string{{"first", value}, {"second", value}, {"size", m.Op("Abs", value)}} {
+		if err := m.Gives(o[0], o[1], -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back, _ := written(t, m, parameters)
+	names, ops := map[string]bool{}, map[string]int{}
+	for _, d := range back.Graph.Nodes {
+		for _, out := range back.Graph.Outputs {
+			if slices.Contains(d.Inputs, out.Name) {
+				t.Errorf("node %q reads the output %s", d.Name, out.Name)
+			}
+		}
+		if d.OpType == "Identity" && d.Outputs[0] == "first" && d.Inputs[0] < "first" {
+			t.Errorf("OpenVINO calls the output first %s", d.Inputs[0])
+		}
+		if names[d.Name] {
+			t.Errorf("two nodes are %s", d.Name)
+		}
+		names[d.Name] = true
+		ops[d.OpType]++
+	}
+	if ops["Neg"] != 1 || ops["Abs"] != 1 || ops["Identity"] != 2 {
+		t.Errorf("operators %v", ops)
 	}
 }
 

@@ -57,6 +57,7 @@ type Model struct {
 	outputs []byte
 	given   map[string]string // the name of the output that a value of an operator is
 	taken   map[string]bool
+	dense   bool // see Dense
 
 	before, behind block // operators before and after the members
 	building       *block
@@ -88,18 +89,33 @@ type node struct {
 	attributes      [][]byte
 }
 
-// fields encodes a block as fields of a graph. Values with a name in renamed get that, but operators keep theirs.
-func (b block) fields(renamed map[string]string) []byte {
+// fields encodes a block as fields of a graph. given are the outputs of the model that its values are. No operator reads an output:
+// converters to float16 keep the type of outputs, and change that of what an operator reads. A value that operators read becomes an
+// output by an Identity. OpenVINO calls what this joins by the first name in the alphabet, so the value has a name behind the output's.
+func (b block) fields(given map[string]string) []byte {
+	named, read := maps.Clone(given), map[string]bool{}
+	for _, n := range b.nodes {
+		for _, name := range n.inputs {
+			if output := given[name]; output != "" {
+				named[name], read[name] = output+"/"+name, true
+			}
+		}
+	}
 	names := func(of []string) []string {
 		out := slices.Clone(of)
 		for i, name := range of {
-			out[i] = cmp.Or(renamed[name], name)
+			out[i] = cmp.Or(named[name], name)
 		}
 		return out
 	}
 	fields := slices.Clone(b.constants)
 	for _, n := range b.nodes {
 		fields = append(fields, wire.Node(n.op, n.outputs[0], names(n.inputs), names(n.outputs), n.attributes...)...)
+		for _, name := range n.outputs {
+			if read[name] {
+				fields = append(fields, wire.Node("Identity", name+"/"+given[name], names([]string{name}), []string{given[name]})...)
+			}
+		}
 	}
 	return fields
 }
@@ -367,7 +383,7 @@ func (m *Model) gives(name, value string, elem onnxio.ElemType, shape []int64) e
 	}
 	made := slices.ContainsFunc(m.behind.nodes, func(n node) bool { return slices.Contains(n.outputs, value) })
 	if _, twice := m.given[value]; made && !twice {
-		m.given[value] = name // without a node Identity: OpenVINO calls what it joins by the first name in the alphabet
+		m.given[value] = name
 	} else {
 		m.behind.nodes = append(m.behind.nodes, node{"Identity", []string{value}, []string{name}, nil})
 	}
