@@ -72,12 +72,17 @@ func WithFlags(m *Model, suffix string) (*Model, error) {
 			e.AddGraphOutput(o.Name+suffix, Float)
 		}
 	}
+	return e.model()
+}
+
+// model returns the model with its own weights and the changes.
+func (e *Edit) model() (*Model, error) {
 	none := &weights.Layout{}
 	t, err := e.Template(none)
 	if err != nil {
 		return nil, err
 	}
-	return t.Model(m.Path, none)
+	return t.Model(e.m.Path, none)
 }
 
 // TrainBatchNorm puts a batch norm into training mode with momentum 0. So its running outputs, named mean and
@@ -90,15 +95,20 @@ func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	}
 	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
 	e.remove(n, n.outputs[1:])
-	e.appendOutput(n, mean)
-	e.appendOutput(n, variance)
+	e.train(bn, mean, variance)
+}
+
+// train gives a batch norm of one output those of training mode.
+func (e *Edit) train(bn BatchNorm, mean, variance string) {
+	e.appendOutput(bn.Node, mean)
+	e.appendOutput(bn.Node, variance)
 	if bn.OldOpset {
 		// Before opset 14 five outputs mean training. Nothing uses the last two, which are for a backward pass.
-		e.appendOutput(n, mean+"_saved")
-		e.appendOutput(n, variance+"_saved")
+		e.appendOutput(bn.Node, mean+"_saved")
+		e.appendOutput(bn.Node, variance+"_saved")
 		return
 	}
-	e.setInt(n, "training_mode", 1)
+	e.setInt(bn.Node, "training_mode", 1)
 }
 
 // remove drops inputs or outputs of n.

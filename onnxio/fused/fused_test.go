@@ -118,6 +118,41 @@ func drawn(n int64, count int) (mean weights.Slice, members []weights.Slice) {
 	return mean, members
 }
 
+// What is computed from inputs and constants alone is there once, also where branches of an If read it, and has no value of a member in it.
+func TestSharedNodes(t *testing.T) {
+	for pattern, want := range map[string]int{
+		"exporters/control-flow/cond-torchscript/ckpt-*.onnx":  4, // Flatten, ReduceMean, Greater and Cast
+		"exporters/torchvision-mobile/torchscript/ckpt-*.onnx": 0,
+	} {
+		n, l := network(t, pattern)
+		_, parameters := drawn(l.Len(weights.Parameter), 3)
+		var members []fused.Member
+		for k := range parameters {
+			s := make(weights.Slice, l.Len(weights.Statistic))
+			s[0] = float32(k) // no two alike
+			members = append(members, fused.Member{Number: k, Statistics: s})
+		}
+		m, err := fused.New([]*fused.Network{n}, members, fused.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _ := written(t, m, parameters)
+		count := make(map[string]int)
+		for _, d := range back.Graph.Nodes {
+			owner, _, _ := strings.Cut(d.Name, "/")
+			count[owner]++
+			for _, in := range d.Inputs {
+				if owner == "shared" && strings.HasPrefix(in, "member-") {
+					t.Errorf("%s: %s reads %s", pattern, d.Name, in)
+				}
+			}
+		}
+		if count["shared"] != want || count["member-000"] == 0 || count["member-000"] != count["member-002"] {
+			t.Errorf("%s: %v nodes, want %d shared ones", pattern, count, want)
+		}
+	}
+}
+
 // Members have their tensors under their numbers, elements and all, and what is the same for all
 // is there once.
 func TestModel(t *testing.T) {
