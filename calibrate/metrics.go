@@ -93,7 +93,10 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	if p.Classes > 5 {
 		m.Top5 = TopK(p, 5)
 	}
-	m.warnOfLoss(p)
+	if math.IsInf(m.NLL, 1) {
+		count, first := impossible(p)
+		m.warnf("%w: %d of %d true classes have probability 0, the first in row %d", ErrInfinite, count, m.N, first)
+	}
 	m.warnOfBins(bins, opts.ECE)
 	m.conform(p, opts)
 	return m
@@ -108,13 +111,6 @@ func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
 	m.Sets = crossSets(p, by, opts.Seed)
 	if s := SetsAbove(m.Sets, m.Accuracy); math.IsNaN(s.APS.Size) {
 		m.warnf("set size: %d predictions, want at least %d in each half for sets of %g %%", m.N, fewest(s.Level), 100*s.Level)
-	}
-}
-
-func (m *Metrics) warnOfLoss(p Predictions) {
-	if math.IsInf(m.NLL, 1) {
-		count, first := impossible(p)
-		m.warnf("%w: %d of %d true classes have probability 0, the first in row %d", ErrInfinite, count, m.N, first)
 	}
 }
 

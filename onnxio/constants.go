@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -33,6 +34,28 @@ func (e *Edit) tensorConstants(g *Graph) error {
 		}
 	}
 	return nil
+}
+
+// nameNodes gives each node of the main graph a name of its own. Converters tell nodes by their names, and some exporters write none.
+func nameNodes(e *Edit) {
+	nodes := e.m.Graph.Nodes
+	taken, own := make(map[string]bool), make(map[string]bool)
+	for i := range nodes {
+		taken[nodes[i].Name] = true
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		name := n.Name
+		if name == "" || own[name] {
+			name = unused(cmp.Or(name, cmp.Or(n.Outputs...), n.OpType), taken)
+			at := n.name
+			if at == (wire.Span{}) {
+				at = wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}
+			}
+			e.splice(at, wire.AppendString(nil, wire.NodeName, name), n.msg)
+		}
+		taken[name], own[name] = true, true
+	}
 }
 
 // foldLists turns the nodes of the main graph that compute short lists of int64 from nothing else than constants into constants. Exporters
@@ -85,7 +108,7 @@ func (e *Edit) unsqueeze(n *Node, axis string) {
 
 // joinOutputs lets nodes give the outputs that an Identity or a Dropout at rest passes on. OpenVINO calls the values that such a node
 // joins by the first name in the alphabet.
-func (e *Edit) joinOutputs() {
+func joinOutputs(e *Edit) {
 	g, uses := e.m.Graph, e.m.uses()
 	outputs := make(map[string]bool)
 	for _, o := range g.Outputs {

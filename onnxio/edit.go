@@ -72,12 +72,17 @@ func WithFlags(m *Model, suffix string) (*Model, error) {
 			e.AddGraphOutput(o.Name+suffix, Float)
 		}
 	}
+	return e.model()
+}
+
+// model returns the model with its own weights and the changes.
+func (e *Edit) model() (*Model, error) {
 	none := &weights.Layout{}
 	t, err := e.Template(none)
 	if err != nil {
 		return nil, err
 	}
-	return t.Model(m.Path, none)
+	return t.Model(e.m.Path, none)
 }
 
 // TrainBatchNorm puts a batch norm into training mode with momentum 0. So its running outputs, named mean and
@@ -90,15 +95,20 @@ func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	}
 	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
 	e.remove(n, n.outputs[1:])
-	e.appendOutput(n, mean)
-	e.appendOutput(n, variance)
+	e.train(bn, mean, variance)
+}
+
+// train gives a batch norm of one output those of training mode.
+func (e *Edit) train(bn BatchNorm, mean, variance string) {
+	e.appendOutput(bn.Node, mean)
+	e.appendOutput(bn.Node, variance)
 	if bn.OldOpset {
 		// Before opset 14 five outputs mean training. Nothing uses the last two, which are for a backward pass.
-		e.appendOutput(n, mean+"_saved")
-		e.appendOutput(n, variance+"_saved")
+		e.appendOutput(bn.Node, mean+"_saved")
+		e.appendOutput(bn.Node, variance+"_saved")
 		return
 	}
-	e.setInt(n, "training_mode", 1)
+	e.setInt(bn.Node, "training_mode", 1)
 }
 
 // remove drops inputs or outputs of n.
@@ -241,7 +251,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	}
 	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]wire.Splice)}
 	if e.move == moveOut {
-		c.newName = e.unusedName()
+		c.newName = unusedFile(e.m)
 	}
 	for _, t := range e.m.tensors {
 		if gone[t] || e.dropped[t] {
@@ -281,10 +291,10 @@ func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
 	return fills, nil
 }
 
-// unusedName returns a name for a new data file.
-func (e *Edit) unusedName() string {
-	taken := map[string]bool{e.m.fileName(): true}
-	for _, t := range e.m.tensors {
+// unusedFile returns a name for a new data file of the model.
+func unusedFile(m *Model) string {
+	taken := map[string]bool{m.fileName(): true}
+	for _, t := range m.tensors {
 		if t.external != nil {
 			taken[t.external.location] = true
 		}

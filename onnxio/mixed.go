@@ -24,14 +24,7 @@ func (e *Edit) MixBatchNorm(bn BatchNorm, w float64, mean, variance string) bool
 	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
 	e.remove(n, n.outputs)
 	e.appendOutput(n, name("unused"))
-	e.appendOutput(n, mean)
-	e.appendOutput(n, variance)
-	if bn.OldOpset {
-		e.appendOutput(n, mean+"_saved")
-		e.appendOutput(n, variance+"_saved")
-	} else {
-		e.setInt(n, "training_mode", 1)
-	}
+	e.train(bn, mean, variance)
 	var nodes []byte
 	add := func(op, output string, inputs ...string) string {
 		nodes = append(nodes, wire.Node(op, output+"_node", inputs, []string{output})...)

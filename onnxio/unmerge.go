@@ -2,7 +2,6 @@ package onnxio
 
 import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Merged returns the names that Identity nodes of the main graph give to initializers, with these initializers.
@@ -42,10 +41,5 @@ func (m *Model) Unmerge(names []string) (*Model, error) {
 		e.splice(m.Graph.Producer(name).msg.Span(), nil, m.Graph.msg)
 		e.append(m.Graph.msg, wire.Initializer(name, of.ElemType, of.Shape, m.Elements(of)))
 	}
-	none := &weights.Layout{}
-	t, err := e.Template(none)
-	if err != nil {
-		return nil, err
-	}
-	return t.Model(m.Path, none)
+	return e.model()
 }

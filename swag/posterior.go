@@ -213,9 +213,6 @@ func (o Options) check(checkpoints int, theta0 bool) error {
 	return nil
 }
 
-// keepsBefore reports whether the running mean before the first deviation is needed to compute the deviations again.
-func (o Options) keepsBefore() bool { return o.Referenced && o.Deviations == Running }
-
 // keepsLast reports whether the file needs a section for the last checkpoint, because the deviations do not hold it.
 func (o Options) keepsLast() bool {
 	return o.Models > 1 && (o.Columns == 0 || o.Deviations == Final && !o.Referenced)

@@ -26,7 +26,7 @@ func (o Options) sections(l *weights.Layout, checkpoints int) []section {
 	return []section{
 		of(meanSection, weights.F64, weights.Weight, true, d),
 		of(varianceSection, weights.F64, weights.Variance, models > 1, d),
-		of(beforeSection, weights.F64, weights.Weight, o.keepsBefore(), d),
+		of(beforeSection, weights.F64, weights.Weight, o.Referenced && o.Deviations == Running, d),
 		of(mixingSection, weights.F64, weights.Number, o.mixes(), columns, models),
 		of(deviationsSection, weights.F32, weights.Deviation, columns > 0 && !o.Referenced, columns, d),
 		of(lastSection, weights.F32, weights.Weight, o.keepsLast(), d),

@@ -43,7 +43,8 @@ func NewDifference(losses []float64, fits float64) Difference {
 		return d
 	}
 	d.Standard = math.Sqrt(variance/n + fits)
-	d.Interval = within(mean, d.Standard, d.DoF)
+	half := quantile(d.DoF) * d.Standard
+	d.Interval = Interval{mean, mean - half, mean + half}
 	d.P = twoSided(mean, d.Standard, d.DoF)
 	return d
 }
@@ -65,11 +66,6 @@ func student(dof float64) distuv.StudentsT {
 
 // quantile returns Student's t of a 95 % interval.
 func quantile(dof float64) float64 { return student(dof).Quantile(0.975) }
-
-func within(center, standard, dof float64) Interval {
-	half := quantile(dof) * standard
-	return Interval{center, center - half, center + half}
-}
 
 // OtherDraws returns the difference that as many other draws would have on new examples, with its 95 % interval. Its
 // mean is the measured difference.

@@ -110,7 +110,15 @@ func (o *calibrateOptions) rows() flags.Table {
 			Name: "save",
 			Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of " +
 				"PREDICTIONS",
-			Then: func() error { return o.check() },
+			Then: func() error {
+				switch ext := strings.ToLower(filepath.Ext(o.save)); {
+				case o.labels.Test != "" && o.test == "":
+					return console.Usagef("", "--labels test=FILE without --test")
+				case o.save != "" && ext != ".csv" && ext != ".npz":
+					return console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
+				}
+				return nil
+			},
 		}, &o.save),
 		flags.Integer(flags.Row{Name: "folds", Usage: "cross-fit in `K` folds", Default: strconv.Itoa(usualFolds)}, &o.folds, 2, maxFolds),
 		flags.Seed(flags.Row{Usage: "`SEED` of the folds, of the intervals, and of the sets of classes"}, &o.seed),
@@ -147,17 +155,6 @@ type calibrateOptions struct {
 	ensemble, save string // the files, or ""
 	folds          int
 	seed           uint64
-}
-
-// check refuses options that contradict each other.
-func (o calibrateOptions) check() error {
-	switch ext := strings.ToLower(filepath.Ext(o.save)); {
-	case o.labels.Test != "" && o.test == "":
-		return console.Usagef("", "--labels test=FILE without --test")
-	case o.save != "" && ext != ".csv" && ext != ".npz":
-		return console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
-	}
-	return nil
 }
 
 // calibrationJob is a run of calibrate.

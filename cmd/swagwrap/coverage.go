@@ -146,11 +146,6 @@ func dataOf(p *calibration.Predictions) (d guarantee.Data, err error) {
 	return d, nil
 }
 
-// guarantees reports whether the command chooses what is guaranteed.
-func (job *calibrationJob) guarantees() bool {
-	return job.Guarantees() || job.Criterion.Name == detect.ByRisk
-}
-
 // checkCarrier fails if the ensemble cannot carry the result. A calibration would change the predictions that a guarantee was
 // chosen for. Data that chose a calibration must not choose a guarantee.
 func (job *calibrationJob) checkCarrier(a *app, e *ensemble.Ensemble) error {
@@ -158,7 +153,7 @@ func (job *calibrationJob) checkCarrier(a *app, e *ensemble.Ensemble) error {
 		return console.BadInput(fmt.Errorf("%s: guarantees something of its predictions as they are, and they would change", e.Path),
 			"calibrate the ensemble that sample wrote, and choose the guarantee after that")
 	}
-	if !job.guarantees() {
+	if !(job.Guarantees() || job.Criterion.Name == detect.ByRisk) {
 		return nil
 	}
 	if job.Criterion.Name == detect.ByRisk && e.Threshold > 0 {

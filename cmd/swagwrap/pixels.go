@@ -127,13 +127,6 @@ func (w *mapWriter) finish() error {
 	return w.files.Finish()
 }
 
-// abort removes the maps of a run that failed, unless it can be resumed.
-func (w *mapWriter) abort() {
-	if w != nil {
-		w.files.Abort(w.keep)
-	}
-}
-
 // pixelRows makes the rows for networks with a prediction for each pixel.
 func (o *scoreOptions) pixelRows() flags.Table {
 	return flags.Table{

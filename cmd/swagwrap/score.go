@@ -52,7 +52,11 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.ensemble, o.data = args[0], args[1:]
-			return o.score(ctx)
+			err := o.scoreAll(ctx)
+			if unreadable := (*dataset.UnreadableError)(nil); errors.As(err, &unreadable) && !o.skip {
+				return &console.Skippable{Err: err}
+			}
+			return err
 		},
 	}
 }
@@ -242,19 +246,13 @@ func (job *scoreJob) close() {
 	job.Ran.Close()
 	open.CloseNetworks(job.Networks)
 	job.batch.Abort()
-	job.drawn.abort()
+	if job.drawn != nil {
+		job.drawn.files.Abort(job.drawn.keep)
+	}
 }
 
 // runs returns the number of runs of one network on one example.
 func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len() }
-
-func (o *scoreOptions) score(ctx context.Context) error {
-	err := o.scoreAll(ctx)
-	if unreadable := (*dataset.UnreadableError)(nil); errors.As(err, &unreadable) && !o.skip {
-		return &console.Skippable{Err: err}
-	}
-	return err
-}
 
 func (o *scoreOptions) scoreAll(ctx context.Context) error {
 	began := time.Now()

@@ -158,7 +158,7 @@ func (o *sweepOptions) sweep(ctx context.Context) error {
 		return console.Usagef("choose on another text: --val FILE",
 			"%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
 	}
-	run, err := o.startStudy(ctx, in, s.Sampling(), estimate, open.Probe{Data: s.Test, Path: o.args[1], Labelled: true})
+	run, err := o.startStudy(ctx, in, s.Draws(s.Default()), estimate, open.Probe{Data: s.Test, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}

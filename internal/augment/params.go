@@ -101,7 +101,7 @@ func (a *arguments) bind(t transform) error {
 	}
 	for _, p := range params {
 		v, ok := a.named[p.name]
-		if !ok || p.read == nil || v.none() && !p.none {
+		if !ok || p.read == nil || v.kind == 'w' && v.word == "None" && !p.none {
 			continue
 		}
 		if want := p.read(a, v); want != "" {

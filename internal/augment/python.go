@@ -18,8 +18,6 @@ type value struct {
 	list   []value
 }
 
-func (v value) none() bool { return v.kind == 'w' && v.word == "None" }
-
 func (v value) String() string {
 	switch v.kind {
 	case 'n':

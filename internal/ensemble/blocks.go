@@ -36,11 +36,6 @@ func (b *Blocks) Last(n int) int {
 	return at
 }
 
-// parameters are what rows depend on. The batch size of a pass changes its statistics.
-func (b *Blocks) parameters(e *infer.Engine) map[string]any {
-	return map[string]any{"examples": b.Examples, "weight": b.Weight, "batch": e.Options().BatchSize}
-}
-
 // Run is [infer.Scorer.Run]. With blocks it runs one after the other, each with statistics of its own.
 func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), sink func(*infer.Chunk) error) error {
 	b, n := s.job.Blocks, s.job.Data.Len()

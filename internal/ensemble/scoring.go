@@ -372,7 +372,7 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 		values["adapted"] = s.job.Ensemble.statisticsSum()
 	}
 	if b := s.job.Blocks; b != nil {
-		values["blocks"] = b.parameters(s.engine)
+		values["blocks"] = map[string]any{"examples": b.Examples, "weight": b.Weight, "batch": s.engine.Options().BatchSize}
 	}
 	if s.join != nil {
 		values["tiles"] = s.join.Tiling

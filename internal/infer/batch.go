@@ -149,7 +149,7 @@ func (b *batch) inputs(ctx context.Context, m *loaded) (inputs []ort.Tensor, don
 		return kept, func() {}, nil
 	}
 	inputs, values, err := b.load(m.Session)
-	done = func() { b.giveBack(values) }
+	done = func() { b.spare.giveBack(values) }
 	if err != nil {
 		return nil, done, err
 	}
@@ -160,7 +160,7 @@ func (b *batch) inputs(ctx context.Context, m *loaded) (inputs []ort.Tensor, don
 	case keep && inputs[0].OnDevice():
 		at.put(name, inputs)
 	default:
-		done = func() { ort.Free(inputs); b.giveBack(values) }
+		done = func() { ort.Free(inputs); b.spare.giveBack(values) }
 	}
 	return inputs, done, err
 }
@@ -180,7 +180,7 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 	} else if b.settle != nil || b.engine.how.Provider.OneShape() {
 		rows = b.full
 	}
-	values = b.buffer(rows)
+	values = b.spare.take(b.size, rows)
 	values.Rows(b.size, len(b.rows), rows).Clear()
 	idx := make([]int, len(b.rows))
 	data, isBytes := b.data.(dataset.Bytes)
@@ -202,26 +202,6 @@ func (b *batch) padTo() []int {
 		return nil
 	}
 	return b.in.lengths[b.rows[0]]
-}
-
-// buffer returns memory for n examples. The caller returns it by giveBack.
-func (s *Scorer) buffer(n int) dataset.Values {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last := len(s.spare) - 1; last >= 0 {
-		b := s.spare[last]
-		s.spare = s.spare[:last]
-		if b.Holds(s.size, n) {
-			return b.Rows(s.size, 0, n)
-		}
-	}
-	return s.size.Make(n)
-}
-
-func (s *Scorer) giveBack(b dataset.Values) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spare = append(s.spare, b)
 }
 
 // run adds the outcomes of model k for the batch to the chunk. Examples that could not be read are left out. It fails
@@ -335,7 +315,9 @@ func (b *batch) add(ctx context.Context, m *loaded, k int, t task.Task, layout L
 		if err != nil {
 			return err
 		}
-		turn.pass()
+		if turn != nil {
+			turn.after <- struct{}{}
+		}
 	}
 	return nil
 }

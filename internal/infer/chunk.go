@@ -100,14 +100,6 @@ func (c *Chunk) add(row, k int, outcome []float64, entropy, weight float64) {
 	}
 }
 
-// counted notes that the models of a group have been added.
-func (c *Chunk) counted(g *group) {
-	for _, m := range g.sessions {
-		c.Sums.Members++
-		c.Weight += m.Weight
-	}
-}
-
 // findOwn finds the positions that only fill up their example, and marks them in the outcomes.
 func (c *Chunk) findOwn() {
 	t := c.Task

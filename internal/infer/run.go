@@ -184,7 +184,7 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, ski
 			return nil, err
 		}
 		s.ran.leave(t.group, 0, s.engine.waiting())
-		s.giveBack(t.values)
+		s.spare.giveBack(t.values)
 	}
 	err = s.Run(ctx, 0, progress, func(c *Chunk) error {
 		sums.Init(m.Name, data.Len(), c.Task)

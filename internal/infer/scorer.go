@@ -46,12 +46,12 @@ type Scorer struct {
 	waited   waits
 	fits     atomic.Int64     // examples of a batch that a GPU's memory is enough for; 0 if all batches were small enough
 	progress func(images int) // of the run
+	spare    spares
 
 	mu    sync.Mutex // guards the fields below
 	task  task.Task  // nil until the first run
 	first string     // the model of that run, for errors
-	spare []dataset.Values
-	tried *examples // the first batches, until a run begins; read before it
+	tried *examples  // the first batches, until a run begins; read before it
 
 	ran     *Ran  // what the run does not do again
 	later   later // the run that gets what this one leaves
@@ -461,7 +461,10 @@ func (p *sessionPool) run(ctx context.Context, x *examples, c *Chunk) error {
 		}
 		began = time.Now()
 		if err = s.runGroup(ctx, group, x, c); !x.replay {
-			c.counted(group)
+			for _, m := range group.sessions {
+				c.Sums.Members++
+				c.Weight += m.Weight
+			}
 		}
 		s.waited.runs += time.Since(began)
 		p.done(group)

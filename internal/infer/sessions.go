@@ -119,28 +119,32 @@ type Session struct {
 	most   int64   // bytes that a state may take
 	slow   func(inside time.Duration, loops bool)
 	loops  bool
-
-	mu    sync.Mutex
-	spare []dataset.Values // buffers of [Session.Feed]: a new one for each batch would be most of the garbage
+	spare  spares
 }
 
-// buffer returns memory for n examples.
-func (s *Session) buffer(size dataset.Size, n int) dataset.Values {
+// spares are buffers for examples. A new one for each batch would be most of the garbage.
+type spares struct {
+	mu   sync.Mutex
+	list []dataset.Values
+}
+
+// take returns memory for n examples. The caller returns it by giveBack.
+func (s *spares) take(size dataset.Size, n int) dataset.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := len(s.spare) - 1; last >= 0 {
-		b := s.spare[last]
-		if s.spare = s.spare[:last]; b.Holds(size, n) {
+	if last := len(s.list) - 1; last >= 0 {
+		b := s.list[last]
+		if s.list = s.list[:last]; b.Holds(size, n) {
 			return b.Rows(size, 0, n)
 		}
 	}
 	return size.Make(n)
 }
 
-func (s *Session) giveBack(b dataset.Values) {
+func (s *spares) giveBack(b dataset.Values) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.spare = append(s.spare, b)
+	s.list = append(s.list, b)
 }
 
 // Open makes a model of graph g ready to compute the given outputs. g may be nil for a graph without states.
@@ -304,8 +308,8 @@ func FeedAll(ctx context.Context, all []*Session, data dataset.Dataset, idx []in
 	if err != nil {
 		return err
 	}
-	buffer := s.buffer(size, len(idx))
-	defer s.giveBack(buffer)
+	buffer := s.spare.take(size, len(idx))
+	defer s.spare.giveBack(buffer)
 	values, err := dataset.ReadBatch(data, buffer, idx)
 	if err != nil {
 		return err

@@ -251,7 +251,7 @@ func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
 	run := func(rows []int) (scores []float32, size int, err error) {
 		b := batch{s, x, rows, t.group.batch}
 		inputs, values, err := b.load(t.model.Session)
-		defer s.giveBack(values)
+		defer s.spare.giveBack(values)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -168,12 +168,6 @@ func (t *turns) wait(ctx context.Context) (err error) {
 	return err
 }
 
-func (t *turns) pass() {
-	if t != nil {
-		t.after <- struct{}{}
-	}
-}
-
 // carry runs model k from the states that its last run on these rows gives, and adds its outcomes.
 func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort.Tensor, after chan<- []ort.Tensor,
 	load func() ([]ort.Tensor, error), c *Chunk, turn *turns) error {

@@ -34,7 +34,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 		if err == nil && first == 0 && s.engine.how.Threads == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
 			workers, err = p.tune(ctx, workers)
 		}
-		s.giveBack(p.values)
+		s.spare.giveBack(p.values)
 		if err != nil {
 			p.group.close()
 			return err
@@ -136,7 +136,7 @@ func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 		b := batch{s, x, batchRows, t.group.batch}
 		inputs, values, err := b.load(t.model.Session)
 		if t.inputs != nil {
-			s.giveBack(t.values)
+			s.spare.giveBack(t.values)
 		}
 		t.inputs, t.values = inputs, values
 		if err != nil {
@@ -204,7 +204,7 @@ func longer(inputs []ort.Tensor, size dataset.Size) int64 {
 
 // fill makes a batch of zeros.
 func (t *trial) fill(s *Scorer, batch int) (err error) {
-	t.values = s.buffer(batch)
+	t.values = s.spare.take(s.size, batch)
 	t.values.Clear()
 	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)
 	t.run = func(ctx context.Context) error {

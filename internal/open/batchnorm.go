@@ -50,7 +50,7 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 		return b, err
 	}
 	b.Order = dataset.Order{Shuffle: !samples.Ordered, Seed: o.Seed, Limit: samples.of(b.Data.Len())}
-	b.auto = samples.auto() && !networks[i].Scoreless() // predictions choose the number
+	b.auto = samples == Samples{} && !networks[i].Scoreless() // predictions choose the number
 	return b, nil
 }
 

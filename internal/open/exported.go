@@ -231,9 +231,8 @@ func RuntimeNames() []string {
 	return names
 }
 
-// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are
-// installed.
-func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
+// VerifyModelIn is VerifyModel in runtimes outside this process. The name "all" stands for those that are installed.
+func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name string, at reference.Place) error {
 	m, s, err := openStored(path)
 	if err != nil {
 		return err
@@ -246,7 +245,12 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 	if err != nil {
 		return err
 	}
+	here, err := s.Here(ctx, rt, m)
+	if err != nil {
+		return BadInput(err)
+	}
 	var wrong []error
+	var late *reference.Late
 	var absent []*reference.Absent
 	ran := 0
 	for i := range reference.Runtimes {
@@ -254,7 +258,7 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 		if name != allRuntimes && name != other.Name {
 			continue
 		}
-		found, err := s.VerifyIn(ctx, other, folder, rt, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
+		found, err := s.VerifyIn(ctx, other, at, here, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
 		missing := (*reference.Absent)(nil)
 		switch {
 		case ctx.Err() != nil:
@@ -266,7 +270,9 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 			}
 			continue
 		case err != nil:
-			wrong = append(wrong, err)
+			if !errors.As(err, &late) {
+				wrong = append(wrong, err)
+			}
 			if name == allRuntimes {
 				a.Logf("%v", err)
 			}
@@ -280,8 +286,13 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 	switch {
 	case ran == 0:
 		return &Error{Err: absent[0], Hints: []string{"to install it: " + absent[0].Install}}
+	case len(wrong) > 0 && m.Metadata[ensemble.KeyKind] != ensemble.ModelEnsemble:
+		return BadInput(wrong[0],
+			setting.Export.With(setting.Portable.String())+" writes the model of one network so that more runtimes read it")
 	case len(wrong) > 0:
 		return BadInput(wrong[0])
+	case late != nil:
+		return late
 	}
 	return nil
 }
@@ -297,10 +308,10 @@ func tellElsewhere(a *Opener, s *reference.Stored, other *reference.Runtime, fou
 		wrong = append(wrong, fmt.Errorf("%s: %w", other.Name, unlike(s, found.Difference)))
 	}
 	if found.Flags > 0 {
-		line += fmt.Sprintf("; of %d members of sets and abstentions %d are others", found.Flags, found.Others)
+		line += fmt.Sprintf("; %d of %d members of sets and abstentions differ", found.Others, found.Flags)
 	}
 	if found.Others > 0 {
-		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions are others than in ONNX Runtime", other.Name,
+		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions differ from those in ONNX Runtime", other.Name,
 			found.Others, found.Flags))
 	}
 	switch {
@@ -345,9 +356,14 @@ func openStored(path string) (m *onnxio.Model, s *reference.Stored, err error) {
 func storedIn(m *onnxio.Model, path string) (*reference.Stored, error) {
 	js := m.Metadata[ensemble.KeyReference]
 	if js == "" {
-		return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with, want a model that %s wrote where an ONNX Runtime is", path,
-			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"),
-			"ensemble.safetensors")))
+		output := setting.Output.With("ensemble.onnx")
+		if m.Metadata[ensemble.KeyKind] == "" {
+			return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with: swagwrap did not export it", path),
+				"a model that "+setting.Quoted(setting.Export.With(output, "ensemble.safetensors"))+" writes has some")
+		}
+		return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with: the export made none, and said why", path),
+			setting.Quoted(setting.Export.With(output, setting.Reference.With("FILE"), "ensemble.safetensors"))+
+				" takes them from examples of yours")
 	}
 	s, err := reference.ParseStored(js)
 	if err != nil {

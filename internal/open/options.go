@@ -71,9 +71,6 @@ type Samples struct {
 	Ordered bool    // or all, in the order of the data. Without it the data are shuffled.
 }
 
-// auto reports whether the number of examples is to be found.
-func (s Samples) auto() bool { return s == Samples{} }
-
 // of returns the number of examples to use, out of n. A share is rounded up as in the paper's ImageNet experiments.
 func (s Samples) of(n int) int {
 	switch {

@@ -99,13 +99,6 @@ func collect(of func(codec) []string) (all []string) {
 	return all
 }
 
-// errNotImage is the error for the first bytes of another file.
-func errNotImage() error {
-	names := Formats()
-	last := len(names) - 1
-	return fmt.Errorf("not an image, want %s or %s", strings.Join(names[:last], ", "), names[last])
-}
-
 // Known reports whether head begins an image file that [Open] reads. It needs 12 bytes, unless the file is shorter.
 func Known(head []byte) bool {
 	_, err := codecOf(head)
@@ -125,7 +118,9 @@ func codecOf(data []byte) (codec, error) {
 	if len(data) == 0 {
 		return codec{}, errors.New("empty file, want an image")
 	}
-	return codec{}, errNotImage()
+	names := Formats()
+	last := len(names) - 1
+	return codec{}, fmt.Errorf("not an image, want %s or %s", strings.Join(names[:last], ", "), names[last])
 }
 
 func matches(b []byte, pattern string) bool {

@@ -16,7 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
-// A Program is a training program. A new one is a file of this package that registers it. What none knows goes the general way.
+// A Program is a training program. A new one is a row of [programs]. What none knows goes the general way.
 type Program struct {
 	Name string
 	// Keys are at the top of its checkpoints, all of them, and Files are near the checkpoints. One of the two shows the program.
@@ -44,13 +44,6 @@ type Figures struct {
 	File string
 	Last []string // keys down to a list, whose last item with a figure counts, or nil
 	Of   []string // patterns of the names
-}
-
-var programs []*Program
-
-func register(p Program) *Program {
-	programs = append(programs, &p)
-	return &p
 }
 
 // A Run is a set of checkpoints and what lies near it.
@@ -86,7 +79,7 @@ func Near(paths []string, top, graph string, last *statefile.File) *Run {
 		r.dirs = append(r.dirs, dir)
 	}
 	for _, p := range programs {
-		if r.shows(p) {
+		if r.last != nil && len(p.Keys) > 0 && !slices.ContainsFunc(p.Keys, func(key string) bool { return !r.has(key) }) {
 			r.Program, r.above = p, []string{above}
 			return r
 		}
@@ -98,11 +91,6 @@ func Near(paths []string, top, graph string, last *statefile.File) *Run {
 		}
 	}
 	return r
-}
-
-// shows reports whether the last checkpoint shows a program.
-func (r *Run) shows(p *Program) bool {
-	return r.last != nil && len(p.Keys) > 0 && !slices.ContainsFunc(p.Keys, func(key string) bool { return !r.has(key) })
 }
 
 // has reports whether a key is in the last checkpoint.

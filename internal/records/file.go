@@ -367,7 +367,12 @@ func (r *File) resume() error {
 		return &ChangedError{r.Path, d}
 	}
 	r.start = start
-	r.rows, r.end, err = scan(r.file, start, func(row *Row) error { r.note(row); return nil })
+	r.rows, r.end, err = scan(r.file, start, func(row *Row) error {
+		if row.Error != "" {
+			r.errors++
+		}
+		return nil
+	})
 	return err
 }
 
@@ -395,12 +400,6 @@ func scan(file *os.File, start int64, f func(*Row) error) (rows int, end int64, 
 				return rows, end, err
 			}
 		}
-	}
-}
-
-func (r *File) note(row *Row) {
-	if row.Error != "" {
-		r.errors++
 	}
 }
 

@@ -51,11 +51,6 @@ func value(js json.RawMessage) string {
 	if js == nil {
 		return "absent"
 	}
-	return compact(js)
-}
-
-// compact returns JSON without spaces, which files for people contain.
-func compact(js json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, js) != nil {
 		return string(js)

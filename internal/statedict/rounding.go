@@ -40,7 +40,8 @@ func (w *Weights) Rounding(p *swag.Posterior, mean weights.Vector, swa bool) (*R
 			return nil, err
 		}
 		if swa && !p.Single() {
-			b.spread(p, t.offset)
+			b.variance = make([]float64, len(b.member))
+			p.Variance(b.variance, t.offset)
 		}
 		one, k := b.compare(as, swa)
 		if n > 0 && one.distance > 0 {
@@ -88,11 +89,6 @@ func (b *block) read(member, mean weights.Vector, off int64) error {
 		return err
 	}
 	return mean.ReadAt(b.mean, off)
-}
-
-func (b *block) spread(p *swag.Posterior, off int64) {
-	b.variance = make([]float64, len(b.member))
-	p.Variance(b.variance, off)
 }
 
 // compare returns the squared lengths, and the number of weights that differ from the mean before rounding only.

@@ -107,16 +107,12 @@ func (l *Listing) labelled() (bool, error) {
 		bare := slices.IndexFunc(rows, func(e Example) bool { return e.label < 0 && e.unlisted() == nil })
 		some := slices.ContainsFunc(rows, func(e Example) bool { return e.label >= 0 })
 		if bare >= 0 && (byFolder || !some) {
-			return false, l.noLabel(first+bare, has)
+			return false, fmt.Errorf("%s: no label, but %s has one: want all or none labelled",
+				l.examples[first+bare].Path(), l.examples[has].Path())
 		}
 		first += in.Images
 	}
 	return true, nil
-}
-
-// noLabel is the error for example i, which has no label, where example has has one.
-func (l *Listing) noLabel(i, has int) error {
-	return fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].Path(), l.examples[has].Path())
 }
 
 // dropMissing takes away labels that stand for none: numbers such as −1, and NaN if all others are numbers. So pandas writes an empty

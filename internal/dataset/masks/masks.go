@@ -87,7 +87,7 @@ func (m *masks) load(i int) (t target.Target, err error) {
 		return t, file.Error(picture.Path(), err)
 	}
 	read := m.readLevels
-	if isArray(m.of[i]) {
+	if strings.EqualFold(filepath.Ext(m.of[i]), ".npy") {
 		read = m.readArray
 	}
 	err = read(listing.File(m.of[i]), w, h, func(n numbers) error {
@@ -248,5 +248,3 @@ func (m *masks) transform(w, h int) (place func(k int) int, count int, err error
 	}
 	return func(k int) int { return int(index[k]) - 1 }, len(index), nil
 }
-
-func isArray(path string) bool { return strings.EqualFold(filepath.Ext(path), ".npy") }

@@ -82,7 +82,7 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 	}
 	images, members, open := data.Images(), data.Images(), false
 	for _, s := range work {
-		open = open || s.open()
+		open = open || s.how.Auto && s.data.Images() > s.images(memberBatches)
 	}
 	for _, s := range work {
 		if err := s.recall(ctx, open); err != nil {
@@ -199,9 +199,6 @@ func (s *sizing) ready(ctx context.Context) (err error) {
 	}
 	return nil
 }
-
-// open reports whether the number of images must be chosen. Members see all of a few.
-func (s *sizing) open() bool { return s.how.Auto && s.data.Images() > s.images(memberBatches) }
 
 // swaPass returns the number of images that SWA must see.
 func (s *sizing) swaPass(ctx context.Context) (images int, err error) {

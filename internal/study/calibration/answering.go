@@ -67,12 +67,6 @@ func (a *answers) String() string {
 		report.Percent(a.Coverage, 1), 100*calibrate.RiskConfidence, report.Percent(a.bound, 1))
 }
 
-func (a *answers) section() study.Section {
-	return study.Section{Rows: study.Rows(a.rows, answered.row), Notes: []string{
-		"the guarantee is for new rows like these, drawn independently (Geifman & El-Yaniv 2017)",
-	}}
-}
-
 func (r answered) row() study.Row {
 	wrong := ""
 	if !math.IsNaN(r.risk) {

@@ -116,18 +116,9 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 	if confidences == nil {
 		return nil, nil
 	}
-	// f gets the row in the file.
-	calibrated := func(f func(i int, outcome []float64, label target.Target) error) error {
-		var scaled []float64
-		return p.Each(func(i int, outcome []float64, label target.Target) error {
-			if k.Fitted != nil {
-				scaled = p.Task.Apply(scaled, k.Fitted, outcome)
-				outcome = scaled
-			}
-			return f(p.Rows[i], outcome, label)
-		})
-	}
-	if err := calibrated(func(_ int, outcome []float64, label target.Target) error { return confidences.Add(outcome, label) }); err != nil {
+	if err := k.eachCalibrated(p, func(_ int, outcome []float64, label target.Target) error {
+		return confidences.Add(outcome, label)
+	}); err != nil {
 		return nil, err
 	}
 	limits := expect.Limits{Threshold: confidences.Threshold()}
@@ -145,7 +136,8 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 	}
 	var all []expect.Seen
 	reading := task.Reading{NoMaps: true}
-	err = calibrated(func(i int, outcome []float64, label target.Target) error {
+	err = k.eachCalibrated(p, func(i int, outcome []float64, label target.Target) error {
+		i = p.Rows[i] // in the file
 		if err := task.Read(p.Task, &reading, want, task.Average{Outcome: outcome}, label); err != nil {
 			return err
 		}

@@ -244,7 +244,9 @@ func metric(t task.Task, key string) task.Metric {
 func (k *Result) Show() *study.Document {
 	d := &study.Document{JSON: k.all()}
 	if k.answers != nil {
-		d.Sections = append(d.Sections, k.answers.section())
+		d.Sections = append(d.Sections, study.Section{Rows: study.Rows(k.answers.rows, answered.row), Notes: []string{
+			"the guarantee is for new rows like these, drawn independently (Geifman & El-Yaniv 2017)",
+		}})
 	} else if k.Fitted != nil || k.Coverage == nil {
 		d.Sections = append(d.Sections, k.scores(), k.decisions())
 	}

@@ -28,10 +28,6 @@ type builder struct {
 	shared     map[*infer.Model]*shared // by the first network of a method whose outcomes are not kept
 }
 
-func newBuilder(c *Comparison, run infer.Run) *builder {
-	return &builder{Comparison: c, run: run, shared: map[*infer.Model]*shared{}}
-}
-
 // result compares the methods with each other.
 func (b *builder) result(notes []string) (*Result, error) {
 	r := &Result{

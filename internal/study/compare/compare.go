@@ -181,7 +181,7 @@ func (c *Comparison) left(ctx context.Context, run infer.Run, shard *infer.Shard
 // Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing, or its
 // temperature is not determined, it is SWA, or the last checkpoint with temperature scaling, or else the first method.
 func (c *Comparison) Run(ctx context.Context, run infer.Run) (*Result, error) {
-	b := newBuilder(c, run)
+	b := &builder{Comparison: c, run: run, shared: map[*infer.Model]*shared{}}
 	targets := c.targets()
 	if c.MaxMembers > c.Members {
 		targets.More = b.more

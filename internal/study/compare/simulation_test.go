@@ -159,7 +159,7 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	test, val := p.sample(rng, examples), p.sample(rng, validation)
-	b := newBuilder(&Comparison{Inputs: baseline.Inputs{Seed: seed}, Test: test, Validation: val}, infer.Run{})
+	b := &builder{Comparison: &Comparison{Inputs: baseline.Inputs{Seed: seed}, Test: test, Validation: val}, run: infer.Run{}, shared: map[*infer.Model]*shared{}}
 	b.task = binary
 	add := func(q *baseline.Predicted, key string, by task.Method) {
 		m := &Method{Key: key, Name: key, Members: q.Members}

@@ -50,7 +50,7 @@ func TestMatrixTried(t *testing.T) {
 			return s
 		}
 		test, val := draw(300), draw(600)
-		b := newBuilder(&Comparison{Test: test, Validation: val}, infer.Run{})
+		b := &builder{Comparison: &Comparison{Test: test, Validation: val}, run: infer.Run{}, shared: map[*infer.Model]*shared{}}
 		b.task = what
 		var keys []string
 		for _, row := range []struct {

@@ -12,13 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
-// singleNote says what a posterior of one checkpoint is good for.
-func singleNote() string {
-	return "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace approximation of the last " +
-		"layer, prediction sets and out-of-domain scores. " +
-		setting.Compare.String() + " prints the lines that collect more checkpoints"
-}
-
 // Summary is [Trajectory] if that has a serious finding, and otherwise a line that says that it has none.
 func Summary(p *swag.Posterior, s report.Screen) ([]string, error) {
 	if p.Single() {
@@ -36,7 +29,9 @@ func Summary(p *swag.Posterior, s report.Screen) ([]string, error) {
 // Trajectory describes a posterior's trajectory and gives the verdict, in lines for the screen.
 func Trajectory(p *swag.Posterior, s report.Screen) ([]string, error) {
 	if p.Single() {
-		return s.Hang("note: ", singleNote()), nil
+		return s.Hang("note: ", "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace "+
+			"approximation of the last layer, prediction sets and out-of-domain scores. "+setting.Compare.String()+
+			" prints the lines that collect more checkpoints"), nil
 	}
 	health, err := trajectory.Check(p)
 	if err != nil {

@@ -21,12 +21,13 @@ func (g *Result) Show() *study.Document {
 		study.Fact("loss", "%s", s.loss()),
 	}
 	return &study.Document{
-		Title:     "Geometry of the posterior",
-		Heading:   s.heading(),
+		Title: "Geometry of the posterior",
+		Heading: fmt.Sprintf("%s, %s weights, rank %d, scale %g", report.Plural(s.Data.Len(), dataset.Unit(s.Data)),
+			report.Thousands(int(s.Network.Posterior.Len())), s.Geometry.Rank, s.Scale),
 		Settings:  settings,
 		BatchNorm: &g.Statistics,
 		Verdict:   s.verdict(),
-		Next:      g.Next(),
+		Next:      []study.Step{study.Sweep{Training: study.Training(g.BatchNorm.Data), Posterior: g.Network.Posterior.Path}},
 		Sections:  s.sections(),
 		Figures:   s.figures,
 		JSON:      s.row(),

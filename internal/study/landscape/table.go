@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag/geometry"
@@ -16,17 +15,6 @@ func (g shown) loss() string {
 		return fmt.Sprintf("NLL + %g/2·‖θ‖²", g.Decay)
 	}
 	return "NLL"
-}
-
-// heading returns the settings in one line.
-func (g shown) heading() string {
-	return fmt.Sprintf("%s, %s weights, rank %d, scale %g", report.Plural(g.Data.Len(), dataset.Unit(g.Data)),
-		report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
-}
-
-// Next returns the step that tries the scales which the figures show.
-func (g *Result) Next() []study.Step {
-	return []study.Step{study.Sweep{Training: study.Training(g.BatchNorm.Data), Posterior: g.Network.Posterior.Path}}
 }
 
 // spectrum returns the variance along the directions.

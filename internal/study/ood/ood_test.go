@@ -71,7 +71,7 @@ func TestDetection(t *testing.T) {
 	if got, want := strings.Join(keys, " "), "deep-sgd deep-swa multiswag sgd sgd-ensemble sgd-temp swa swa-laplace swa-temp swag swag-diag swag-temp"; got != want {
 		t.Errorf("methods %s, want %s", got, want)
 	}
-	if next := r.Next(); len(next) != 2 {
+	if next := r.next; len(next) != 2 {
 		t.Errorf("%+v", next)
 	} else if made, ok := next[0].(study.Sample); !ok || made.Training == "" && made.Folders == nil {
 		t.Errorf("%+v", made)

@@ -17,14 +17,18 @@ import (
 func (r *Result) Show() *study.Document {
 	s := shown{r}
 	rows := study.Rows(r.Methods, s.row)
+	var values []string
+	for _, f := range s.Settings {
+		values = append(values, f.Value)
+	}
 	return &study.Document{
 		Title:      "Out of the domain",
-		Heading:    s.heading(),
+		Heading:    strings.Join(values, ", "),
 		Settings:   r.Settings,
 		BatchNorm:  &r.BatchNorm,
 		Notes:      r.Notes,
 		Verdict:    s.verdict(),
-		Next:       r.Next(),
+		Next:       r.next,
 		Sections:   append([]study.Section{s.first(rows)}, s.others(rows)...),
 		Figures:    s.figures,
 		Provenance: r.Provenance,
@@ -34,15 +38,6 @@ func (r *Result) Show() *study.Document {
 
 // shown says what a detection found. It computes no scores.
 type shown struct{ *Result }
-
-// heading returns the settings in one line.
-func (r shown) heading() string {
-	var values []string
-	for _, f := range r.Settings {
-		values = append(values, f.Value)
-	}
-	return strings.Join(values, ", ")
-}
 
 // row returns the scores of a method, with the histograms.
 func (r shown) row(x Detected) study.Row {
@@ -299,9 +294,6 @@ func (r shown) verdict() []string {
 
 // mostNamed is the largest number of methods that the verdict names in addition to the best.
 const mostNamed = 4
-
-// Next returns the steps that use the best method.
-func (r *Result) Next() []study.Step { return r.next }
 
 // guessing is the AUROC of a random score.
 const guessing = 0.5

@@ -196,9 +196,6 @@ func (s *Sweep) Default() Setting {
 	return Setting{Scale: swag.LowRankPlusDiagonal.DefaultScale(), Rank: columns}
 }
 
-// Sampling returns the sampling options of the default.
-func (s *Sweep) Sampling() swag.SampleOptions { return s.Draws(s.Default()) }
-
 // Settings returns the settings of the sweep, SWA and the default first. It changes one setting of the default at a
 // time, and also tries the scales with the diagonal alone.
 func (s *Sweep) Settings() []Setting {

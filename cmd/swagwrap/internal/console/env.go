@@ -100,7 +100,7 @@ func (a *Env) Next(commands ...string) {
 
 // Screen returns what tables and verdicts are printed for.
 func (a *Env) Screen() report.Screen {
-	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose}
+	return report.Screen{Width: widthOf(a.Stdout.to), Terminal: a.Stdout.terminal, Verbose: a.Verbose}
 }
 
 // Messages returns what messages on standard error are printed for.

@@ -64,8 +64,6 @@ func (s *Stdout) Terminal() bool { return s.terminal }
 // pipeWidth is the width for files and pipes, in columns.
 const pipeWidth = 120
 
-func (s *Stdout) width() int { return widthOf(s.to) }
-
 // widthOf returns $COLUMNS, or else the width of the terminal, in columns.
 func widthOf(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
