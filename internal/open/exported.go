@@ -214,6 +214,8 @@ func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) 
 	wrong := fmt.Errorf("%s: %w", path, unlike(s, d))
 	if ops := reference.Quantised(m); ops != "" {
 		return BadInput(wrong, "the model was quantised: its graph has "+ops,
+			setting.Export.With(setting.Quantize.With("int8"), setting.Calibration.With("DATA"), "ensemble.safetensors")+
+				" writes a quantised model that can be verified",
 			setting.Export.With(setting.Storage.With("int8"), "ensemble.safetensors")+" stores weights in 8 bits, and computes in float32")
 	}
 	return BadInput(wrong, "the graph, its weights or its data file were changed after the export")
