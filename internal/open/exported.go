@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
@@ -233,8 +234,15 @@ func RuntimeNames() []string {
 	return names
 }
 
-// VerifyModelIn is VerifyModel in runtimes outside this process. The name "all" stands for those that are installed.
-func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name string, at reference.Place) error {
+// A runtime outside this process is given up after leastPatience, or after timesHere times the time that ONNX Runtime here takes.
+const (
+	leastPatience = 10 * time.Minute
+	timesHere     = 100
+)
+
+// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are
+// installed.
+func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
 	m, s, err := openStored(path)
 	if err != nil {
 		return err
@@ -247,10 +255,12 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 	if err != nil {
 		return err
 	}
+	start := time.Now()
 	here, err := s.Here(ctx, rt, m)
 	if err != nil {
 		return BadInput(err)
 	}
+	at := reference.Place{Folder: folder, Patience: max(leastPatience, timesHere*time.Since(start))}
 	var wrong []error
 	var late *reference.Late
 	var absent []*reference.Absent
