@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
@@ -214,6 +215,8 @@ func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) 
 	wrong := fmt.Errorf("%s: %w", path, unlike(s, d))
 	if ops := reference.Quantised(m); ops != "" {
 		return BadInput(wrong, "the model was quantised: its graph has "+ops,
+			setting.Export.With(setting.Quantize.With("int8"), setting.Calibration.With("DATA"), "ensemble.safetensors")+
+				" writes a quantised model that can be verified",
 			setting.Export.With(setting.Storage.With("int8"), "ensemble.safetensors")+" stores weights in 8 bits, and computes in float32")
 	}
 	return BadInput(wrong, "the graph, its weights or its data file were changed after the export")
@@ -231,8 +234,15 @@ func RuntimeNames() []string {
 	return names
 }
 
-// VerifyModelIn is VerifyModel in runtimes outside this process. The name "all" stands for those that are installed.
-func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name string, at reference.Place) error {
+// A runtime outside this process is given up after leastPatience, or after timesHere times the time that ONNX Runtime here takes.
+const (
+	leastPatience = 10 * time.Minute
+	timesHere     = 100
+)
+
+// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are
+// installed.
+func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
 	m, s, err := openStored(path)
 	if err != nil {
 		return err
@@ -245,10 +255,12 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 	if err != nil {
 		return err
 	}
+	start := time.Now()
 	here, err := s.Here(ctx, rt, m)
 	if err != nil {
 		return BadInput(err)
 	}
+	at := reference.Place{Folder: folder, Patience: max(leastPatience, timesHere*time.Since(start))}
 	var wrong []error
 	var late *reference.Late
 	var absent []*reference.Absent
