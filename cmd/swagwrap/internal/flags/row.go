@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -376,4 +377,14 @@ func (t Table) Refuse(refusing, hint, message string) error {
 		return nil
 	}
 	return console.Usagef(hint, "%s", strings.Replace(message, "--*", given, 1))
+}
+
+func init() { setting.Speak("swagwrap", Typed) }
+
+// Typed returns the name of a flag, or its letter, as a user types it.
+func Typed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }
