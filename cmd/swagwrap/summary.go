@@ -19,7 +19,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// note adds a row to the summary and to the montage.
 func (job *scoreJob) note(r *predictions.Row) {
 	job.summary.Add(r)
 	if job.shown != nil && r.Error == "" {

@@ -215,7 +215,6 @@ func (r *Report) Name(d dataset.Dataset) {
 	r.Warnings = append(r.Warnings, doubts...)
 }
 
-// warn adds a warning.
 func (r *Report) warn(f *Fault) {
 	r.Warnings, r.Found = append(r.Warnings, f.String()), append(r.Found, f)
 }

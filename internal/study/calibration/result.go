@@ -256,7 +256,6 @@ func (k *Result) Show() *study.Document {
 	return d
 }
 
-// scores shows the scores and the warnings.
 func (k *Result) scores() study.Section {
 	main, _ := k.columns()
 	s := study.Section{Columns: append(columnsOf(main), study.Column{Key: differenceKey}), Rows: study.Rows(k.rows, k.row)}
@@ -294,7 +293,6 @@ func (k *Result) decisions() (s study.Section) {
 	return s
 }
 
-// columnsOf returns the columns for names and metrics.
 func columnsOf(metrics []task.Metric) []study.Column {
 	columns := study.Keys("name")
 	for i, m := range metrics {

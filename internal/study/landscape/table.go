@@ -17,7 +17,6 @@ func (g shown) loss() string {
 	return "NLL"
 }
 
-// spectrum returns the variance along the directions.
 func (g shown) spectrum() (rows []study.Row) {
 	sum := 0.0
 	for i, v := range g.Geometry.Eigenvalues {
@@ -47,7 +46,6 @@ func (g shown) points(points []Point) []study.Row {
 	})
 }
 
-// sections returns the spectrum, and the loss and the accuracy along the directions.
 func (g shown) sections() []study.Section {
 	n, accuracy := decimals(g.Lines), g.Lines[0].Points[0].Main()[0].Header
 	return []study.Section{

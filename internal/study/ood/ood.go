@@ -303,7 +303,6 @@ func (s *side) add(t task.Task, a task.Average) {
 	}
 }
 
-// detect scores the measures.
 func (x *Detected) detect(measures []task.Uncertainty, sides [2]side) {
 	in, out := sides[0], sides[1]
 	for i, u := range measures {

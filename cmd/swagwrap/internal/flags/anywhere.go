@@ -76,7 +76,6 @@ func takesNext(command *cli.Command, arg string) bool {
 	return ok && f.TakesValue()
 }
 
-// known returns the flag of a command with a name, or nil.
 func known(command *cli.Command, name string) cli.Flag {
 	for _, f := range command.Flags {
 		if slices.Contains(f.Names(), name) {

@@ -162,7 +162,6 @@ func Seed(r Row, field *uint64) *Row {
 	return number(r, "0 to 18446744073709551615", inDigits, parse, func(uint64) bool { return true }, func(n uint64) { *field = n })
 }
 
-// fill fills the field with what was given.
 func (r *Row) fill() error {
 	if r.Given != nil {
 		*r.Given = r.IsSet()

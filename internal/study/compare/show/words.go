@@ -13,7 +13,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// testExamples returns the number of test examples in words.
 func (r words) testExamples() string {
 	if cut, ok := dataset.CutOf(r.Test); ok {
 		return cut.Count("test")
