@@ -73,11 +73,11 @@ func WithFlags(m *Model, suffix string) (*Model, error) {
 			e.AddGraphOutput(o.Name+suffix, Float)
 		}
 	}
-	return e.model()
+	return changed(e)
 }
 
-// model returns the model with its own weights and the changes.
-func (e *Edit) model() (*Model, error) {
+// changed returns the model with its own weights and the changes.
+func changed(e *Edit) (*Model, error) {
 	none := &weights.Layout{}
 	t, err := e.Template(none)
 	if err != nil {
@@ -96,11 +96,11 @@ func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	}
 	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
 	e.remove(n, n.outputs[1:])
-	e.train(bn, mean, variance)
+	train(e, bn, mean, variance)
 }
 
 // train gives a batch norm of one output those of training mode.
-func (e *Edit) train(bn BatchNorm, mean, variance string) {
+func train(e *Edit, bn BatchNorm, mean, variance string) {
 	e.appendOutput(bn.Node, mean)
 	e.appendOutput(bn.Node, variance)
 	if bn.OldOpset {
@@ -328,7 +328,7 @@ func (e *Edit) MixBatchNorm(bn BatchNorm, w float64, mean, variance string) bool
 	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
 	e.remove(n, n.outputs)
 	e.appendOutput(n, name("unused"))
-	e.train(bn, mean, variance)
+	train(e, bn, mean, variance)
 	var nodes []byte
 	add := func(op, output string, inputs ...string) string {
 		nodes = append(nodes, wire.Node(op, output+"_node", inputs, []string{output})...)
