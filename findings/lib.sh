@@ -13,6 +13,7 @@ cd "$work"
 export OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 
 # Packages that several findings share, so that one environment serves them.
+ENGINES="numpy==2.4.6 onnx==1.23.2 onnxruntime==1.32.0 openvino==2026.4.1 scipy==1.17.1 tract==0.23.9"
 JAX="flax==0.12.8 jax==0.10.2 keras==3.15.1 numpy==2.4.6 optax==0.2.8 orbax-checkpoint==0.11.36"
 SCORES="numpy==2.4.6 properscoring==0.1 scikit-learn==1.9.1 scipy==1.17.1 scoringrules==0.10.0 xskillscore==0.0.29"
 TORCH="torch==2.15.0 accelerate==1.15.0 asdl==0.1.5 backpack-for-pytorch==1.7.1 curvlinops-for-pytorch==3.0.1 diffusers==0.42.1"
@@ -68,6 +69,13 @@ packages() {
 check() {
 	cat >finding.py
 	PYTHONPATH=$here "$PYTHON" finding.py
+}
+
+# jars GROUP:NAME:VERSION… puts these Java archives into the folder of the finding. Maven keeps them.
+jars() {
+	for jar; do
+		mvn -q dependency:copy -Dartifact="$jar" -DoutputDirectory="$work" >&2 || { echo "error: Maven could not get $jar" >&2; exit 2; }
+	done
 }
 
 # debian NAME VERSION installs a package of Debian if it is missing, which wants root. Another version than VERSION cannot run.

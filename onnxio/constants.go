@@ -1,6 +1,7 @@
 package onnxio
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -33,6 +34,28 @@ func (e *Edit) tensorConstants(g *Graph) error {
 		}
 	}
 	return nil
+}
+
+// nameNodes gives each node of the main graph a name of its own. Converters tell nodes by their names, and some exporters write none.
+func nameNodes(e *Edit) {
+	nodes := e.m.Graph.Nodes
+	taken, own := make(map[string]bool), make(map[string]bool)
+	for i := range nodes {
+		taken[nodes[i].Name] = true
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		name := n.Name
+		if name == "" || own[name] {
+			name = unused(cmp.Or(name, cmp.Or(n.Outputs...), n.OpType), taken)
+			at := n.name
+			if at == (wire.Span{}) {
+				at = wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}
+			}
+			e.splice(at, wire.AppendString(nil, wire.NodeName, name), n.msg)
+		}
+		taken[name], own[name] = true, true
+	}
 }
 
 // foldLists turns the nodes of the main graph that compute short lists of int64 from nothing else than constants into constants. Exporters

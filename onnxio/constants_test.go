@@ -10,7 +10,7 @@ import (
 )
 
 // In a whole template all constants are tensors with the same elements, wherever they are: in the graph, in the graphs inside it and
-// in functions. Weights among them are filled. What a function takes from its caller stays.
+// in functions. Weights among them are filled. What a function takes from its caller stays. Each node has a name of its own.
 func TestTensorConstants(t *testing.T) {
 	attribute := func(name string, num wire.Number, value []byte, kind uint64) []byte {
 		return varintField(wire.AppendBytes(wire.AppendString(nil, wire.AttrName, name), num, value), wire.AttrType, kind)
@@ -39,7 +39,7 @@ func TestTensorConstants(t *testing.T) {
 		node("Reshape", "", []string{"unpacked", "flat"}, []string{"folded"}),
 		node("Reshape", "", []string{"one", "flat"}, []string{"a number"}),
 		node("Reshape", "", []string{"long list", "flat"}, []string{"stays long"}),
-		node("Reshape", "", []string{"unpacked", "pair"}, []string{"stays"}),
+		node("Reshape", "if", []string{"unpacked", "pair"}, []string{"stays"}),
 		wire.AppendString(constant("own", intAttribute("value_int", 1)), wire.NodeDomain, "own"),
 		node("If", "if", []string{"c"}, []string{"y"},
 			graphAttribute("then_branch", graph([][]byte{constant("within", intAttribute("value_int", 3))}, nil,
@@ -88,6 +88,16 @@ func TestTensorConstants(t *testing.T) {
 		if n := ran.Graph.Producer(name); n == nil || n.OpType != "Reshape" {
 			t.Errorf("%s: %+v, want a Reshape", name, n)
 		}
+	}
+	names := make(map[string]bool)
+	for _, n := range ran.Graph.Nodes {
+		if n.Name == "" || names[n.Name] {
+			t.Errorf("%s node of %q has no name of its own: %q", n.OpType, n.Outputs, n.Name)
+		}
+		names[n.Name] = true
+	}
+	if n := ran.Graph.Producer("stays"); n.Name != "if" || ran.Graph.Producer("y").Name != "if_" || ran.Graph.Producer("flat").Name != "flat" {
+		t.Errorf("names %v", names)
 	}
 	if forms["own"] != "value_int" || forms["taken"] != "value_ints" {
 		t.Errorf("forms %q: those of another domain and of a caller stay", forms)

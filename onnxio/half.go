@@ -1,8 +1,10 @@
 package onnxio
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -43,108 +45,266 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 	if err != nil {
 		return nil, nil, err
 	}
-	g, e := m.Graph, m.Edit()
-	for _, n := range g.Nodes {
-		nested := slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
-		if nested || n.Domain != "" && n.Domain != "ai.onnx" || m.Opset < 12 {
-			return nil, nil, fmt.Errorf("node %q (%s), opset %d: float16 needs opset 12 or later, and no control flow or custom operators",
-				n.Name, n.OpType, m.Opset)
-		}
-		if store && n.recurrent() {
-			return nil, nil, fmt.Errorf("node %q (%s): ONNX Runtime has no such operator in float16 for the processor", n.Name, n.OpType)
-		}
+	if m.Opset < leastHalf {
+		return nil, nil, fmt.Errorf("opset %d: float16 needs opset %d or later", m.Opset, leastHalf)
 	}
-	stored := make(map[string]bool)
+	h := &halver{m: m, e: m.Edit(), store: store, as: map[string]string{}, full: map[string]string{}, after: map[int][]byte{}}
+	h.taken = h.e.names()
 	if store {
-		stored = storable(m)
+		h.stored = storable(m)
 	}
-	taken, as := e.names(), map[string]string{} // names in float16, by those in float32
-	name := func(s string) string {
-		s = unused(s, taken)
-		taken[s] = true
-		return s
+	if err := h.keep(); err != nil {
+		return nil, nil, err
 	}
-	low, high := name("swagwrap_lowest_half"), name("swagwrap_highest_half")
-	for bound, v := range map[string]float32{low: -65504, high: 65504} {
-		e.addInitializer(bound, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	h.convert()
+	h.apply()
+	half, err := h.e.Template(l)
+	return half, h.stored, err
+}
+
+// leastHalf is the first opset whose Clip, which bounds what becomes float16, has its present meaning.
+const leastHalf = 6
+
+// halver makes a graph compute in float16.
+type halver struct {
+	m          *Model
+	e          *Edit
+	store      bool            // the graph takes, stores and gives float16
+	stored     map[string]bool // float32 tensors that are stored as float16
+	kept       map[*Node]bool  // nodes that compute in float32
+	types      map[string]ElemType
+	full       map[string]string // names in float32 of what kept nodes read in float16
+	taken      map[string]bool
+	as         map[string]string // names in float16, of what has its own name in float32
+	given      map[string]string // those of outputs
+	low, high  string            // the largest numbers of float16
+	first      []byte            // nodes before all others
+	after      map[int][]byte    // nodes behind each
+	last       []byte
+	reshapings map[int]string // shapes of zeros, by rank
+}
+
+func (h *halver) name(s string) string {
+	s = unused(s, h.taken)
+	h.taken[s] = true
+	return s
+}
+
+// keeps reports whether ONNX Runtime cannot compute a node in float16 on the processor.
+func (h *halver) keeps(n *Node) bool {
+	nested := slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
+	return nested || n.Domain != "" && n.Domain != "ai.onnx" || h.store && n.recurrent()
+}
+
+// keep finds the nodes that stay in float32, and what they read.
+func (h *halver) keep() error {
+	h.kept = map[*Node]bool{}
+	bodies := map[string]Value{}
+	for i := range h.m.Graph.Nodes {
+		n := &h.m.Graph.Nodes[i]
+		if !h.keeps(n) {
+			continue
+		}
+		h.kept[n] = true
+		for k, name := range n.Outputs {
+			bodies[name] = Value{ElemType: n.bodyType(k)}
+		}
 	}
-	halve := func(value string) []byte {
-		clipped, half := name(value+"_clipped"), name(value+"_half")
-		as[value] = half
-		return append(wire.Node("Clip", clipped, []string{value, low, high}, []string{clipped}),
-			wire.Node("Cast", half, []string{clipped}, []string{half}, wire.Int("to", int64(Float16)))...)
+	if len(h.kept) == 0 {
+		return nil
 	}
-	var first []byte
-	for _, in := range m.FeedInputs() {
-		if in.ElemType == Float && !store {
-			first = append(first, halve(in.Name)...)
+	h.types = types(h.m, bodies, noted(h.m))
+	for i := range h.m.Graph.Nodes {
+		n := &h.m.Graph.Nodes[i]
+		if !h.kept[n] {
+			continue
+		}
+		for _, name := range n.Outputs {
+			if name != "" && h.types[name] == 0 {
+				return fmt.Errorf("node %q (%s): the graph does not show the type of %q, which float16 needs", n.Name, n.OpType, name)
+			}
+		}
+		for _, name := range n.Reads() {
+			delete(h.stored, name)
+			if h.types[name] == Float {
+				h.full[name] = ""
+			}
+		}
+	}
+	return nil
+}
+
+// bodyType returns the type of output k of a node with graphs inside it, or 0.
+func (n *Node) bodyType(k int) ElemType {
+	if n.OpType == "Loop" {
+		k++ // the first output of its body says whether it goes on
+	}
+	for _, a := range n.Attributes {
+		for _, g := range a.Graphs {
+			if k < len(g.Outputs) && g.Outputs[k].ElemType != 0 {
+				return g.Outputs[k].ElemType
+			}
+		}
+	}
+	return 0
+}
+
+// halve encodes the conversion of a value to float16, within its range.
+func (h *halver) halve(value, to string) []byte {
+	clipped := h.name(value + "_clipped")
+	cast := wire.Node("Cast", to, []string{clipped}, []string{to}, wire.Int("to", int64(Float16)))
+	const boundsAreInputs = 11
+	if h.m.Opset < boundsAreInputs {
+		return append(wire.Node("Clip", clipped, []string{value}, []string{clipped}, wire.Float("min", -largestHalf),
+			wire.Float("max", largestHalf)), cast...)
+	}
+	if h.low == "" {
+		h.low, h.high = h.name("swagwrap_lowest_half"), h.name("swagwrap_highest_half")
+		h.e.addInitializer(h.low, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(-largestHalf)))
+		h.e.addInitializer(h.high, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(largestHalf)))
+	}
+	return append(wire.Node("Clip", clipped, []string{value, h.low, h.high}, []string{clipped}), cast...)
+}
+
+const largestHalf = 65504
+
+// convert writes the conversions.
+func (h *halver) convert() {
+	g := h.m.Graph
+	halved := func(value string) []byte {
+		h.as[value] = h.name(value + "_half")
+		return h.halve(value, h.as[value])
+	}
+	for _, in := range h.m.FeedInputs() {
+		if in.ElemType == Float && !h.store {
+			h.first = append(h.first, halved(in.Name)...)
 		}
 	}
 	for _, t := range g.Initializers {
-		if t.ElemType == Float && !stored[t.local] {
-			first = append(first, halve(t.local)...)
+		if t.ElemType == Float && !h.stored[t.local] {
+			h.first = append(h.first, halved(t.local)...)
 		}
 	}
-	after := make(map[int][]byte)
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		to := n.attribute("to")
 		switch {
 		case n.OpType == "Cast" && to != nil && ElemType(to.Int) == Float:
-			e.setInt(n, "to", int64(Float16))
-		case n.givesFloat() && !stored[n.Outputs[0]]:
-			after[i] = halve(n.Outputs[0])
+			h.e.setInt(n, "to", int64(Float16))
+		case n.givesFloat() && !h.stored[n.Outputs[0]]:
+			h.after[i] = halved(n.Outputs[0])
 		}
 	}
-	same := make(map[int]string) // the shape of zeros, by its rank
-	var last []byte
+	h.given = map[string]string{}
 	for _, out := range g.Outputs {
-		if out.ElemType != Float || store {
+		if out.ElemType == Float && !h.store && h.as[out.Name] == "" { // computed: the node gives another value, and a Cast the output
+			h.given[out.Name] = h.name(out.Name + "_half")
+			h.last = append(h.last, h.whole(h.given[out.Name], out.Name)...)
+		}
+	}
+	producer := map[string]int{}
+	for i := range g.Nodes {
+		for _, out := range g.Nodes[i].Outputs {
+			producer[out] = i
+		}
+	}
+	for _, value := range slices.Sorted(maps.Keys(h.full)) {
+		if h.as[value] != "" {
+			h.full[value] = value
 			continue
 		}
-		if as[out.Name] == "" { // computed: the node gives another value, and a Cast the output
-			as[out.Name] = name(out.Name + "_half")
-			last = append(last, wire.Node("Cast", out.Name+"_cast", []string{as[out.Name]}, []string{out.Name},
-				wire.Int("to", int64(Float)))...)
+		h.full[value] = h.name(value + "_full")
+		cast := h.whole(cmp.Or(h.given[value], value), h.full[value])
+		if i, computed := producer[value]; computed {
+			h.after[i] = append(h.after[i], cast...)
+		} else {
+			h.first = append(h.first, cast...)
 		}
 	}
+}
+
+// whole encodes the conversion of a value to float32.
+func (h *halver) whole(value, to string) []byte {
+	return wire.Node("Cast", to+"_cast", []string{value}, []string{to}, wire.Int("to", int64(Float)))
+}
+
+// apply edits the graph.
+func (h *halver) apply() {
+	g := h.m.Graph
+	h.reshapings = map[int]string{}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		for k, in := range n.Inputs {
-			if half := as[in]; half != "" && !slices.Contains(readsFloat[n.OpType], k) {
-				e.splice(n.inputs[k], wire.AppendString(nil, wire.NodeInput, half), n.msg)
-			}
-		}
-		for k, out := range n.Outputs {
-			half := as[out]
-			if rank := movesFirst(n); rank > 0 && store && !stored[n.Inputs[0]] {
-				if same[rank] == "" {
-					same[rank] = name(fmt.Sprintf("swagwrap_same_%d", rank))
-					e.addInts(same[rank], make([]int64, rank)) // 0 keeps a size
-				}
-				half = name(out + "_moved")
-				e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
-				after[i] = wire.Node("Reshape", half, []string{half, same[rank]}, []string{out})
-			} else if half != "" && after[i] == nil {
-				e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
-			}
-		}
-		at := wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}
-		if i == len(g.Nodes)-1 {
-			after[i] = append(after[i], last...)
-		}
-		if after[i] != nil {
-			e.splice(at, after[i], n.msg.Parent)
+		behind := h.after[i]
+		if h.kept[n] {
+			behind = append(h.wrap(n), behind...)
+		} else {
+			behind = append(h.node(n), behind...)
 		}
 		if i == 0 {
-			e.splice(wire.Span{Start: n.msg.Tag, End: n.msg.Tag}, first, n.msg.Parent)
+			h.e.splice(wire.Span{Start: n.msg.Tag, End: n.msg.Tag}, h.first, n.msg.Parent)
+		}
+		if i == len(g.Nodes)-1 {
+			behind = append(behind, h.last...)
+		}
+		if behind != nil {
+			h.e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, behind, n.msg.Parent)
 		}
 	}
 	for _, at := range g.inferred {
-		e.splice(at, nil, g.msg)
+		h.e.splice(at, nil, g.msg)
 	}
-	half, err := e.Template(l)
-	return half, stored, err
+}
+
+// node makes a node compute in float16. It returns what stands behind it.
+func (h *halver) node(n *Node) (behind []byte) {
+	for k, in := range n.Inputs {
+		if half := cmp.Or(h.as[in], h.given[in]); half != "" && !slices.Contains(readsFloat[n.OpType], k) {
+			h.e.splice(n.inputs[k], wire.AppendString(nil, wire.NodeInput, half), n.msg)
+		}
+	}
+	for k, out := range n.Outputs {
+		half := h.given[out]
+		if rank := movesFirst(n); rank > 0 && h.store && !h.stored[n.Inputs[0]] {
+			if h.reshapings[rank] == "" {
+				h.reshapings[rank] = h.name(fmt.Sprintf("swagwrap_same_%d", rank))
+				h.e.addInts(h.reshapings[rank], make([]int64, rank)) // 0 keeps a size
+			}
+			half = h.name(out + "_moved")
+			behind = wire.Node("Reshape", half, []string{half, h.reshapings[rank]}, []string{out})
+		}
+		if half != "" {
+			h.e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
+		}
+	}
+	return behind
+}
+
+// wrap makes a node compute in float32 between nodes that compute in float16. Graphs inside it read values around them.
+func (h *halver) wrap(n *Node) (behind []byte) {
+	h.reads(n)
+	for k, out := range n.Outputs {
+		if h.types[out] == Float {
+			full := h.name(out + "_whole")
+			h.e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, full), n.msg)
+			behind = append(behind, h.halve(full, cmp.Or(h.given[out], out))...)
+		}
+	}
+	return behind
+}
+
+func (h *halver) reads(n *Node) {
+	for k, in := range n.Inputs {
+		if full := h.full[in]; full != "" && full != in {
+			h.e.splice(n.inputs[k], wire.AppendString(nil, wire.NodeInput, full), n.msg)
+		}
+	}
+	for _, a := range n.Attributes {
+		for _, g := range a.Graphs {
+			for i := range g.Nodes {
+				h.reads(&g.Nodes[i])
+			}
+		}
+	}
 }
 
 // movesFirst returns the rank of what n transposes, if n moves its first axis, and this is no matrix.

@@ -87,6 +87,7 @@ type Node struct {
 	Inputs, Outputs      []string
 	Attributes           []Attribute
 
+	name            wire.Span   // the field of Name
 	inputs, outputs []wire.Span // the fields of Inputs and Outputs
 	constant        *Tensor     // the tensor of a Constant node
 	foldsBatchNorm  bool        // its metadata says that batch norm was folded into it

@@ -255,6 +255,7 @@ func (s *scanner) node(f wire.Field, parent *wire.Message, depth int) (n Node, e
 			n.outputs = append(n.outputs, f.Span())
 		case wire.NodeName:
 			n.Name, err = s.String(f)
+			n.name = f.Span()
 		case wire.NodeOpType:
 			n.OpType, err = s.String(f)
 		case wire.NodeDomain:

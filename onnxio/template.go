@@ -79,13 +79,13 @@ func NewExportTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return t.withoutTraces(m.Path, l)
 }
 
-// NewPortableTemplate is NewExportTemplate of a graph that more compilers read. All constants are tensors, all values have a shape, and no
-// Identity gives an output. unknown names the values whose rank the graph does not show.
+// NewPortableTemplate is NewExportTemplate of a graph that more compilers read. All constants are tensors, all nodes have names, all values
+// have shapes, and no Identity gives an output. unknown names the values whose rank the graph does not show.
 func NewPortableTemplate(m *Model, l *weights.Layout) (t *Template, unknown []string, err error) {
 	if t, err = m.template(l, func(e *Edit) { e.Simplify(); e.tensors = true }); err == nil {
 		t, err = t.withoutTraces(m.Path, l)
 	}
-	for _, change := range []func(e *Edit){(*Edit).joinOutputs, func(e *Edit) { unknown = e.addShapes() }} {
+	for _, change := range []func(e *Edit){(*Edit).joinOutputs, func(e *Edit) { nameNodes(e); unknown = e.addShapes() }} {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -124,13 +124,17 @@ func NewRuntimeTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return m.template(l, (*Edit).ForRuntime)
 }
 
-// NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever its size, and with all constants as tensors. A file
-// larger than protobuf's 2 GiB cannot be used in a session.
+// NewWholeTemplate is [NewRuntimeTemplate] with all elements in one file, whatever its size, with all constants as tensors, and with a name
+// for each node. A file larger than protobuf's 2 GiB cannot be used in a session.
 func NewWholeTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	return m.template(l, func(e *Edit) {
+	t, err := m.template(l, func(e *Edit) {
 		e.ForRuntime()
 		e.move, e.tensors = moveIn, true
 	})
+	if err != nil {
+		return nil, err
+	}
+	return t.edited(m.Path, l, nameNodes)
 }
 
 // template puts m into inference mode, changes it further, and cuts out the tensors of l.

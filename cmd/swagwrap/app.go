@@ -252,9 +252,11 @@ func (a *app) cli() *cli.App {
 	for _, command := range a.commands() {
 		c.Commands = append(c.Commands, command.library(a))
 	}
-	topic := topicCommand(a).library(a)
-	topic.Hidden = true
-	c.Commands = append(c.Commands, topic)
+	for _, hidden := range []*command{topicCommand(a), outputsCommand(a)} {
+		own := hidden.library(a)
+		own.Hidden = true
+		c.Commands = append(c.Commands, own)
+	}
 	for _, words := range []*cli.Command{shell.Completion(), shell.Man(exitStatus)} {
 		action := words.Action
 		own := &command{name: words.Name, usage: words.Usage, args: words.ArgsUsage, description: words.Description}

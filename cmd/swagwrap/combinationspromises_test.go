@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -62,6 +63,9 @@ var guaranteedPlaces = []guaranteedPlace{
 	}},
 	{args: "inspect E", seen: func(p *promising, o *outcome) error { return says(o.stdout, "coverage ", " % by ") }},
 	{args: "export -q -o out/x.onnx E", seen: func(p *promising, o *outcome) error { return p.model("out/x.onnx", p.outputs) }},
+	{args: "export -q --with-preprocessing -o out/x.onnx E", in: pictured, seen: func(p *promising, o *outcome) error {
+		return p.model("out/x.onnx", p.outputs)
+	}},
 	{args: "export --members 0-1 -o out/x.onnx E", seen: func(p *promising, o *outcome) error {
 		return errors.Join(says(o.stderr, "what it guarantees is of all 3 members, and is not in the model"), p.model("out/x.onnx", nil))
 	}},
@@ -183,6 +187,9 @@ func (p *promising) model(path string, want []string) error {
 	}
 	if !slices.Equal(found, want) {
 		return fmt.Errorf("%s has the outputs %q, want %q", path, found, want)
+	}
+	if err := infertest.NodeReadsOutput(m); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	err = contains(path, ensemble.KeyGuarantee)
 	if want == nil {

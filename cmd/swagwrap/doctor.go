@@ -10,17 +10,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 func doctorCommand(a *app) *command {
 	o, provider := &doctorOptions{app: a}, ""
+	library, providers := flags.Library(&o.library), flags.Provider(&provider)
 	return &command{
 		name:  "doctor",
 		usage: "show versions, the machine and its ONNX Runtime, and run a tiny network; or verify an exported model",
@@ -49,7 +52,13 @@ input shows.
 					"installed",
 				Preset: "swagwrap's own",
 			}, &o.runtime, open.RuntimeNames()...),
-			flags.Library(&o.library), flags.Provider(&provider),
+			flags.Parsed(flags.Row{
+				Name:    "timeout",
+				Usage:   "of --runtime: give up on a process that takes longer than `TIME`, such as 30s or 1h",
+				Default: "10m",
+				Hint:    "such as --timeout 30m",
+			}, &o.timeout, parseTime),
+			library, providers,
 		},
 		run: func(ctx context.Context, args []string) error {
 			o.provider = flags.Fetched(provider)
@@ -59,13 +68,18 @@ input shows.
 				return console.Usagef("swagwrap doctor --runtime "+o.runtime+" ensemble.onnx", "--runtime verifies an exported MODEL")
 			case len(args) == 0:
 				return o.doctor(ctx)
-			case o.runtime != "":
+			}
+			words := flags.Table{library, providers}.Words(runtimeFlags...)
+			if _, err := (outputsRequest{Name: args[0], Verify: true}).elsewhere(ctx, words, args[0]); err != nil {
+				return err
+			}
+			if o.runtime != "" {
 				folder, err := tempfile.Folder()
 				if err != nil {
 					return console.BadOutput(err)
 				}
 				defer tempfile.Remove(folder)
-				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime, folder)
+				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime, reference.Place{Folder: folder, Patience: o.timeout})
 			}
 			return open.VerifyModel(ctx, o.Opener, how, args[0])
 		},
@@ -79,6 +93,15 @@ type doctorOptions struct {
 	library  string // of ONNX Runtime, or ""
 	runtime  string // another one, or ""
 	json     bool
+	timeout  time.Duration // of each process of the other runtime
+}
+
+func parseTime(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q: want a time above 0 with its unit", s)
+	}
+	return d, nil
 }
 
 func (o *doctorOptions) doctor(ctx context.Context) error {

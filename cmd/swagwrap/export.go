@@ -322,7 +322,7 @@ func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, para
 		return out.commit(nil, nil)
 	}
 	return out.commit(func(path string) error {
-		return o.addOutputs(ctx, out, path, nil, open.OutputsOf{Card: n.Posterior.Card, Seed: o.batchNorm.Seed, File: o.reference})
+		return o.addOutputs(ctx, out, path, open.OutputsOf{Card: n.Posterior.Card, Seed: o.batchNorm.Seed, File: o.reference})
 	}, nil)
 }
 
@@ -344,25 +344,13 @@ func (o *exportOptions) noteUnshaped(path string, names []string) {
 }
 
 // addOutputs runs the complete model at a path, and appends what it gives to its metadata.
-func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, path string, engine *infer.Engine,
-	of open.OutputsOf) (err error) {
-	if engine == nil {
-		engine, err = o.Engine(o.runtime)
-	}
+func (o *exportOptions) addOutputs(ctx context.Context, out *modelOutput, path string, of open.OutputsOf) error {
+	s, why, err := o.outputs(ctx, path, outputsRequest{Name: out.path, Of: of})
 	if none := (*ort.LibraryError)(nil); errors.As(err, &none) && of.File == "" {
 		o.Logf("%s: has no outputs to verify it with, since no ONNX Runtime is here", out.path)
 		return nil
 	}
 	if err != nil {
-		return err
-	}
-	m, err := onnxio.Open(path)
-	if err != nil {
-		return console.BadInput(err)
-	}
-	m.Path = out.path
-	s, why, err := of.Outputs(ctx, engine.Runtime(), m)
-	if err = errors.Join(err, m.Close()); err != nil { // it must not be open when it is written
 		return err
 	}
 	if why != nil {
@@ -533,7 +521,7 @@ func (m *modelOutput) describe(kind string, card swag.Card, origin *ensemble.Ori
 }
 
 // commit calls more with the path of the complete model, which may append to it. It puts the files in their places, the model last,
-// and then calls check. Both may be nil. If check fails, the files are removed. A model with data files is complete in its place only.
+// and then calls check. Both may be nil. If one fails, no files are left. A model with data files is complete in its place only.
 func (m *modelOutput) commit(more func(path string) error, check func() error) error {
 	for _, w := range m.buffer {
 		if err := w.Flush(); err != nil {
@@ -546,12 +534,10 @@ func (m *modelOutput) commit(more func(path string) error, check func() error) e
 		}
 	} else if later := check; more != nil {
 		check = func() error {
-			if later != nil {
-				if err := later(); err != nil {
-					return err
-				}
+			if err := more(m.path); err != nil || later == nil {
+				return err
 			}
-			return more(m.path)
+			return later()
 		}
 	}
 	var before []string
@@ -870,7 +856,7 @@ func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fu
 	}
 	e := j.Ensemble
 	if err := out.commit(func(path string) error {
-		return o.addOutputs(ctx, out, path, engine, open.OutputsOf{
+		return o.addOutputs(ctx, out, path, open.OutputsOf{
 			Card: e.Card,
 			Seen: e.Components[0].Probe,
 			Seed: e.Sampling.Seed,

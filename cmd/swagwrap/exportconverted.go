@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,6 +92,13 @@ func (o *exportOptions) convert(ctx context.Context, j *ensemble.Fused, engine *
 		Folder:     folder,
 		CPUSeconds: compare.CPUSeconds,
 		Producer:   console.Producer(),
+		Try: func(ctx context.Context, path string) error {
+			_, _, err := o.outputs(ctx, path, outputsRequest{
+				Name: cmp.Or(o.output.Path, o.hub, o.web),
+				Of:   open.OutputsOf{Card: j.Ensemble.Card},
+			})
+			return err
+		},
 	}
 	found, err := s.Run(ctx, &full, j, name)
 	if err != nil {

@@ -185,8 +185,8 @@ func (o *fitOptions) refuseGraph() error {
 	return nil
 }
 
-// reference is the word of --deviations for the authors' code.
-const reference = "reference"
+// authors is the word of --deviations for the authors' code.
+const authors = "reference"
 
 func (o *fitOptions) rows() flags.Table {
 	o.how = swag.FitOptions{Producer: console.Producer(), Health: trajectory.Describe}
@@ -203,10 +203,10 @@ func (o *fitOptions) rows() flags.Table {
 			Default: string(swag.Running),
 			Not:     "extend refit mean spread",
 		}, &o.how.Deviations, func(s string) (swag.Deviations, error) {
-			if o.how.Reference = s == reference; o.how.Reference {
+			if o.how.Reference = s == authors; o.how.Reference {
 				return swag.Running, nil
 			}
-			return swag.Deviations(s), word.Check(s, string(swag.Running), string(swag.Final), reference)
+			return swag.Deviations(s), word.Check(s, string(swag.Running), string(swag.Final), authors)
 		}),
 		flags.Text(flags.Row{
 			Name: "mean",

@@ -217,12 +217,15 @@ func runScripts(t *testing.T, p testscript.Params) {
 		env.Setenv("FEW", few)
 		env.Setenv("T", absolute(t, "testdata"))
 		env.Setenv("IMAGES", absolute(t, "..", "..", "fixtures", "images", "files"))
+		env.Setenv("DENSE", absolute(t, "..", "..", "fixtures", "dense"))
+		env.Setenv("STATES", absolute(t, "..", "..", "internal", "infer", "testdata", "states"))
 		env.Setenv("ENDINGS", absolute(t, "..", "..", "internal", "infer", "probe", "testdata"))
 		newScriptRunner(env, set)
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
 		"cmpmodel":  cmpModel,
+		"complete":  complete,
 		"exits":     exits,
 		"head":      head,
 		"next":      next,

@@ -7,7 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
@@ -31,6 +34,9 @@ func executable(t *testing.T, dir string) string {
 // what the parent itself had when it began it.
 const peakFile = "SWAGWRAP_TEST_PEAK"
 
+// faultVariable names the signal that ends a process which runs an exported model for export, as a fault inside ONNX Runtime does.
+const faultVariable = "SWAGWRAP_TEST_FAULT"
+
 // simulatedGPU names the variable that gives a process a GPU, as JSON of [ort.Simulation]: --provider cuda runs on it.
 const simulatedGPU = "SWAGWRAP_TEST_GPU"
 
@@ -43,7 +49,15 @@ func watchedMain() {
 		}
 		ort.SimulateGPU(gpu)
 	}
-	code := withSignals(watchSteps(func(ctx context.Context) int { return run(ctx, os.Args, os.Stdout, os.Stderr) }))
+	program := func(ctx context.Context) int { return run(ctx, os.Args, os.Stdout, os.Stderr) }
+	if len(os.Args) > 1 && os.Args[1] == outputsName { // the process that began it is watched
+		if signal := unix.SignalNum(os.Getenv(faultVariable)); signal != 0 {
+			syscall.Kill(os.Getpid(), signal)
+			syscall.Pause()
+		}
+		os.Exit(withSignals(program))
+	}
+	code := withSignals(watchSteps(program))
 	if path := os.Getenv(peakFile); path != "" {
 		os.WriteFile(path, strconv.AppendInt(nil, peakMemory(), 10), 0o666)
 	}

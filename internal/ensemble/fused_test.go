@@ -91,7 +91,11 @@ func files(t *testing.T, e *infer.Engine, j *ensemble.Fused) string {
 		}
 		f.Close()
 	}
-	return filepath.Join(dir, "fused.onnx")
+	path := filepath.Join(dir, "fused.onnx")
+	if err := infertest.NodeReadsOutput(infertest.Open(t, path)); err != nil {
+		t.Error(err)
+	}
+	return path
 }
 
 // record is what a model or a scorer tells of examples.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -242,6 +243,9 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 		t.Fatal(err)
 	}
 	together, err := onnxio.Parse("fused.onnx", file.Bytes())
+	if err == nil {
+		err = infertest.NodeReadsOutput(together)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

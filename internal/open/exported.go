@@ -231,9 +231,8 @@ func RuntimeNames() []string {
 	return names
 }
 
-// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are
-// installed.
-func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
+// VerifyModelIn is VerifyModel in runtimes outside this process. The name "all" stands for those that are installed.
+func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name string, at reference.Place) error {
 	m, s, err := openStored(path)
 	if err != nil {
 		return err
@@ -246,7 +245,12 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 	if err != nil {
 		return err
 	}
+	here, err := s.Here(ctx, rt, m)
+	if err != nil {
+		return BadInput(err)
+	}
 	var wrong []error
+	var late *reference.Late
 	var absent []*reference.Absent
 	ran := 0
 	for i := range reference.Runtimes {
@@ -254,7 +258,7 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 		if name != allRuntimes && name != other.Name {
 			continue
 		}
-		found, err := s.VerifyIn(ctx, other, folder, rt, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
+		found, err := s.VerifyIn(ctx, other, at, here, m, m.Metadata[ensemble.KeyKind] == ensemble.ModelEnsemble)
 		missing := (*reference.Absent)(nil)
 		switch {
 		case ctx.Err() != nil:
@@ -266,7 +270,9 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 			}
 			continue
 		case err != nil:
-			wrong = append(wrong, err)
+			if !errors.As(err, &late) {
+				wrong = append(wrong, err)
+			}
 			if name == allRuntimes {
 				a.Logf("%v", err)
 			}
@@ -282,6 +288,8 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name,
 		return &Error{Err: absent[0], Hints: []string{"to install it: " + absent[0].Install}}
 	case len(wrong) > 0:
 		return BadInput(wrong[0])
+	case late != nil:
+		return late
 	}
 	return nil
 }

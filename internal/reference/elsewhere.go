@@ -12,7 +12,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -20,13 +23,14 @@ import (
 )
 
 // A Runtime runs models in another process. A small program in its language reads a file that says what to run, and gets the name of that
-// file as its last argument. The fields of a line are separated by tabs. They are one of
+// file as its last argument. The file has records of five fields. Each field ends in a zero byte, the only byte that no path has:
 //
 //	model   path
 //	input   name  type   shape  file
 //	output  name  place  file
 //
-// The files have elements in the layout of memory. Those of outputs are float64. The program prints the version.
+// What a record has no use for is empty. The files have elements in the layout of memory. Those of outputs are float64. The program prints
+// the version.
 type Runtime struct {
 	Name    string
 	Install string // what to type where it is not there
@@ -53,7 +57,7 @@ var Runtimes = []Runtime{
 			"export CLASSPATH=onnxruntime-1.29.0.jar",
 		program: "Run.java",
 		command: []string{"java"},
-		options: []string{"-Duser.language=en"},
+		options: []string{"-Duser.language=en", "-XX:ErrorFile=/dev/null"},
 		absent:  "package ai.onnxruntime does not exist",
 	},
 }
@@ -103,36 +107,73 @@ type Elsewhere struct {
 	Guarded, NaN  bool    // the model has to show NaN in an input; its outputs do
 }
 
-// VerifyIn is [Stored.Verify] in another runtime, with files in a folder. rt computes the sets to compare with, and may be nil. guarded
-// says that the model shows NaN.
-func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, folder string, rt *ort.Runtime, m *onnxio.Model,
-	guarded bool) (found Elsewhere, err error) {
-	session := &otherSession{Runtime: other, folder: folder, model: m}
+// A Late is the error for a runtime that did not end in time.
+type Late struct {
+	*Runtime
+	After time.Duration
+}
+
+func (e *Late) Error() string {
+	return fmt.Sprintf("runtime %s: has not ended after %v", e.Name, e.After)
+}
+
+// Place says where the files of another runtime are, and how long each of its processes may take.
+type Place struct {
+	Folder   string
+	Patience time.Duration
+}
+
+// Here is what a model gives in swagwrap's own ONNX Runtime.
+type Here struct {
+	names   []string // of outputs
+	floats  int      // the outputs from this one on are true and false
+	outputs [][][]float64
+}
+
+// Here runs the examples. Without rt, which may be nil, there are no numbers to compare with.
+func (s *Stored) Here(ctx context.Context, rt *ort.Runtime, m *onnxio.Model) (*Here, error) {
 	r, err := s.runner(rt, m)
 	if err != nil {
-		return found, err
+		return nil, err
 	}
-	floats := len(r.names)
+	here := &Here{names: slices.Clone(r.names), floats: len(r.names)}
 	for _, o := range m.Graph.Outputs {
 		if o.ElemType == onnxio.Bool {
-			r.names = append(r.names, o.Name)
-			r.scale = append(r.scale, 1)
+			here.names, r.names = append(here.names, o.Name), append(r.names, o.Name+flagged)
 		}
 	}
-	all := r.first(s.Examples)
-	here, err := s.numbersHere(ctx, rt, m, r.names, floats, all)
+	if rt == nil {
+		return here, nil
+	}
+	withFlags, err := onnxio.WithFlags(m, flagged)
+	if err != nil {
+		return nil, err
+	}
+	here.outputs, err = r.run(ctx, withFlags, r.first(s.Examples), how{})
+	return here, err
+}
+
+// VerifyIn is [Stored.Verify] in another runtime, which it also compares with ONNX Runtime here. guarded says that the model shows NaN.
+func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, at Place, here *Here, m *onnxio.Model,
+	guarded bool) (found Elsewhere, err error) {
+	session := &otherSession{Runtime: other, Place: at, model: m, names: here.names}
+	r, err := s.runner(nil, m)
 	if err != nil {
 		return found, err
 	}
-	session.names, r.other = r.names, session
+	all, floats := r.first(s.Examples), here.floats
+	r.names, r.other = here.names, session
+	for len(r.scale) < len(r.names) {
+		r.scale = append(r.scale, 1)
+	}
 	out, err := r.run(ctx, m, all, how{})
 	if err != nil {
 		return found, err
 	}
 	found.Difference = s.compare(r, out[:floats])
-	if found.Here = -1; here != nil {
-		found.Here, _, _ = r.distance(out[:floats], here)
-		found.Flags, found.Others = others(out[floats:], here[floats:])
+	if found.Here = -1; here.outputs != nil {
+		found.Here, _, _ = r.distance(out[:floats], here.outputs)
+		found.Flags, found.Others = others(out[floats:], here.outputs[floats:])
 	}
 	if slices.ContainsFunc(r.inputs, func(t ort.Tensor) bool { return t.F32 != nil }) && guarded {
 		found.Guarded = true
@@ -140,26 +181,6 @@ func (s *Stored) VerifyIn(ctx context.Context, other *Runtime, folder string, rt
 	}
 	found.Version = session.version
 	return found, err
-}
-
-// numbersHere runs the examples in rt. Those of names from floats on are true and false. It returns nil without rt.
-func (s *Stored) numbersHere(ctx context.Context, rt *ort.Runtime, m *onnxio.Model, names []string, floats int,
-	all []int) ([][][]float64, error) {
-	if rt == nil {
-		return nil, nil
-	}
-	r, err := s.runner(rt, m)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range names[floats:] {
-		r.names = append(r.names, name+flagged)
-	}
-	withFlags, err := onnxio.WithFlags(m, flagged)
-	if err != nil {
-		return nil, err
-	}
-	return r.run(ctx, withFlags, all, how{})
 }
 
 // others counts the elements of a, and those that b has not.
@@ -211,7 +232,7 @@ func (r *Runner) shows(ctx context.Context, m *onnxio.Model, all []int, floats i
 // otherSession runs a model in another runtime.
 type otherSession struct {
 	*Runtime
-	folder  string
+	Place
 	model   *onnxio.Model
 	names   []string
 	version string
@@ -223,24 +244,26 @@ func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []
 	if err != nil {
 		return nil, err
 	}
-	lines := []string{"model\t" + path}
+	var fields []string
+	record := func(of ...string) { fields = append(fields, append(of, make([]string, recordFields-len(of))...)...) }
+	record("model", path)
 	for i, v := range s.model.FeedInputs() {
-		file := filepath.Join(s.folder, fmt.Sprintf("input-%d", i))
+		file := filepath.Join(s.Folder, fmt.Sprintf("input-%d", i))
 		shape := strings.Trim(strings.ReplaceAll(fmt.Sprint(inputs[i].Shape), " ", ","), "[]")
-		lines = append(lines, strings.Join([]string{"input", v.Name, ort.DType(v.ElemType), shape, file}, "\t"))
+		record("input", v.Name, ort.DType(v.ElemType), shape, file)
 		if err := os.WriteFile(file, elementsOf(inputs[i]), 0o600); err != nil {
 			return nil, err
 		}
 	}
 	for i, name := range s.names {
 		place := slices.IndexFunc(s.model.Graph.Outputs, func(v onnxio.Value) bool { return v.Name == name })
-		lines = append(lines, fmt.Sprintf("output\t%s\t%d\t%s", name, place, filepath.Join(s.folder, fmt.Sprintf("output-%d", i))))
+		record("output", name, strconv.Itoa(place), s.output(i))
 	}
-	request := filepath.Join(s.folder, "request")
-	if err := os.WriteFile(request, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	request := filepath.Join(s.Folder, "request")
+	if err := os.WriteFile(request, []byte(strings.Join(fields, "\x00")+"\x00"), 0o600); err != nil {
 		return nil, err
 	}
-	command, err := s.start(s.folder)
+	command, err := s.start(s.Folder)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +271,7 @@ func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []
 		return nil, err
 	}
 	for i := range s.names {
-		raw, err := os.ReadFile(filepath.Join(s.folder, fmt.Sprintf("output-%d", i)))
+		raw, err := os.ReadFile(s.output(i))
 		if err != nil {
 			return nil, err
 		}
@@ -261,9 +284,21 @@ func (s *otherSession) Run(ctx context.Context, inputs []ort.Tensor) (results []
 	return results, nil
 }
 
-// finish runs the program to its end.
-func (s *otherSession) finish(ctx context.Context, command []string) error {
+// recordFields is the number of fields of a record.
+const recordFields = 5
+
+// output returns the file of output i.
+func (s *otherSession) output(i int) string {
+	return filepath.Join(s.Folder, fmt.Sprintf("output-%d", i))
+}
+
+// finish runs the program to its end. If ctx or the patience ends, it ends with all processes that it began.
+func (s *otherSession) finish(outer context.Context, command []string) error {
+	ctx, stop := context.WithTimeout(outer, s.Patience)
+	defer stop()
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interpreter may be a script that starts it
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	var messages bytes.Buffer
 	c.Stderr = &messages
 	printed, err := c.Output()
@@ -273,8 +308,10 @@ func (s *otherSession) finish(ctx context.Context, command []string) error {
 		return &Absent{s.Runtime, s.absent}
 	}
 	switch {
+	case outer.Err() != nil:
+		return outer.Err()
 	case ctx.Err() != nil:
-		return ctx.Err()
+		return &Late{s.Runtime, s.Patience}
 	case err == nil:
 		s.version = lastLine(string(printed))
 		return nil

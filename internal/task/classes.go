@@ -343,7 +343,8 @@ func (t classes) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *
 		}
 		p = do.corrected(j, p)
 	}
-	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p), 1}, {"mutual_information", j.mutualInformation(probs, mean), 1}}
+	mutual := j.Op("Relu", j.divergences(probs, mean, t.count)) // rounding may leave less than 0
+	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p), 1}, {"mutual_information", mutual, 1}}
 }
 
 // addSoftmaxTo computes e^u as 2^(k/64)·e^r with |r| ≤ ln 2 / 128. The series of e^r is off by less than 1e-13. This takes a

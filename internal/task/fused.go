@@ -55,6 +55,8 @@ type Graph interface {
 	Constant(values []float32, shape ...int64) string
 	// Integers adds a list of int64.
 	Integers(values ...int64) string
+	// Dense reports whether an example has several rows, such as pixels.
+	Dense() bool
 }
 
 // Other programs convert models to float16. They clip numbers to 10⁻⁷ … 10⁴, so the constants of the operators lie between.
@@ -137,19 +139,41 @@ func (j fusing) entropy(p string) string {
 	return j.Op("Sub", j.Op("Log", j.Op("Div", total, c)), mean)
 }
 
-// mutualInformation adds Σ w·KL(p_s ‖ p) over the members. It equals the entropy of the average p minus the average
-// entropy. A difference of entropies would lose digits in float32. A quotient of nearly equal probabilities does not.
-func (j fusing) mutualInformation(members []string, p string) string {
-	return j.Op("Relu", j.divergences(members, p)) // rounding may leave less than 0
+// mostStacked is the largest number of values of an example, by all members, that stand together.
+const mostStacked = 1 << 15
+
+// stacked adds the values [batch, width] of all members as one, [batch, members, width]. A small network takes little longer than some
+// operators for each member. It returns "" for many values, such as those of pixels, which would take more memory than the network.
+func (j fusing) stacked(values []string, width int) string {
+	if n := len(values); n > 1 && n*width <= mostStacked && !j.Dense() {
+		return j.Op("Reshape", j.Rowwise("Concat", values...), j.Integers(0, int64(n), int64(width)))
+	}
+	return ""
 }
 
-// divergences adds the sum over members of w·Σ p_s log(p_s/p).
-func (j fusing) divergences(members []string, p string) string {
+// beside adds x, [batch, width], with the dimensions of a stacked value.
+func (j fusing) beside(x string, width int) string {
+	return j.Op("Reshape", x, j.Integers(0, 1, int64(width)))
+}
+
+// total adds Σ w·x over the members of a stacked value, [batch, width].
+func (j fusing) total(x string) string {
+	return j.Rowwise("Flatten", j.Sum(j.Op("Mul", x, j.Constant(float32s(j.weights), 1, int64(len(j.weights)), 1))))
+}
+
+// divergences adds the mutual information Σ w·KL(p_s ‖ p) over the members. It equals the entropy of the average p minus the average
+// entropy. A difference of entropies would lose digits in float32. A quotient of nearly equal probabilities does not.
+func (j fusing) divergences(members []string, p string, width int) string {
 	p = j.Op("Add", p, j.missing(p)) // 0/1 instead of 0/0
+	terms := func(q, p string) string {
+		return j.Op("Mul", q, j.Op("Log", j.AtLeast(j.Op("Div", q, p), leastRatio)))
+	}
+	if all := j.stacked(members, width); all != "" {
+		return j.Sum(j.total(terms(all, j.beside(p, width))))
+	}
 	divergences := make([]string, len(members))
 	for k, q := range members {
-		ratio := j.AtLeast(j.Op("Div", q, p), leastRatio)
-		divergences[k] = j.Sum(j.Op("Mul", q, j.Op("Log", ratio)))
+		divergences[k] = j.Sum(terms(q, p))
 	}
 	return j.average(divergences)
 }

@@ -385,7 +385,7 @@ func (t labels) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *C
 		probs, complements = append(probs, s.Outcome), append(complements, s.Complement)
 	}
 	p, q := j.average(probs), j.average(complements)
-	mutual := j.Op("Add", j.divergences(probs, p), j.divergences(complements, q))
+	mutual := j.Op("Add", j.divergences(probs, p, t.Count), j.divergences(complements, q, t.Count))
 	if by != nil {
 		z := by.program().graph(j, j.Op("Sub", j.finiteLog(p), j.finiteLog(q)))
 		p, q = j.Op("Sigmoid", z), j.Op("Sigmoid", j.Op("Neg", z))

@@ -48,11 +48,6 @@ func (t regressionTask) Fuse(g Graph, outcomes []MemberOutcome, weights []float6
 		}
 	}
 	mean := j.average(means)
-	squares := make([]string, len(means))
-	for k, m := range means {
-		d := g.Op("Sub", m, mean)
-		squares[k] = g.Op("Mul", d, d)
-	}
 	n := t.numbers()
 	stds, shifts, noise := make([]float64, t.targets), make([]float64, t.targets), make([]float64, t.targets)
 	for k := range stds {
@@ -62,7 +57,7 @@ func (t regressionTask) Fuse(g Graph, outcomes []MemberOutcome, weights []float6
 	}
 	row := func(values []float64) string { return g.Constant(float32s(values), 1, int64(t.targets)) }
 	inUnits := func(x string) string { return g.Op("Mul", x, row(stds)) }
-	epistemic := j.average(squares)
+	epistemic := j.squares(means, mean, t.targets)
 	aleatoric := ""
 	switch {
 	case variances != nil:
@@ -90,4 +85,20 @@ func (t regressionTask) Fuse(g Graph, outcomes []MemberOutcome, weights []float6
 	}
 	root("epistemic_std", epistemic)
 	return out
+}
+
+// squares adds Σ w·(x − mean)² over the members.
+func (j fusing) squares(members []string, mean string, width int) string {
+	square := func(x, mean string) string {
+		d := j.Op("Sub", x, mean)
+		return j.Op("Mul", d, d)
+	}
+	if all := j.stacked(members, width); all != "" {
+		return j.total(square(all, j.beside(mean, width)))
+	}
+	squares := make([]string, len(members))
+	for k, x := range members {
+		squares[k] = square(x, mean)
+	}
+	return j.average(squares)
 }

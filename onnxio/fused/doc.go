@@ -1,11 +1,15 @@
 // Package fused writes many members of one or several networks as one ONNX model.
 //
 // The nodes of the members follow each other, each member under its own names. For example, conv1.weight of member 7
-// becomes member-007/conv1.weight. Members share the input, constants, and batch-norm statistics that are equal in
-// all of them. Operators that average the members come last ([Model.Op]). The caller chooses these operators.
+// becomes member-007/conv1.weight. Members share the input, constants, batch-norm statistics that are equal in all of
+// them, and what nodes compute from these alone. Operators that average the members come last ([Model.Op]). The caller
+// chooses these operators.
 //
 // Only operators of the networks' own opset are used. A runtime needs no special construct, and keeps every
 // optimisation that it has for a single network.
+//
+// Nothing here runs the model. Some models end the process of an ONNX Runtime that has a fault. A program that tries a model should do
+// so in a process of its own, as swagwrap export does.
 //
 // # Storage
 //

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,41 @@ func drawn(n int64, count int) (mean weights.Slice, members []weights.Slice) {
 	return mean, members
 }
 
+// What is computed from inputs and constants alone is there once, also where branches of an If read it, and has no value of a member in it.
+func TestSharedNodes(t *testing.T) {
+	for pattern, want := range map[string]int{
+		"exporters/control-flow/cond-torchscript/ckpt-*.onnx":  4, // Flatten, ReduceMean, Greater and Cast
+		"exporters/torchvision-mobile/torchscript/ckpt-*.onnx": 0,
+	} {
+		n, l := network(t, pattern)
+		_, parameters := drawn(l.Len(weights.Parameter), 3)
+		var members []fused.Member
+		for k := range parameters {
+			s := make(weights.Slice, l.Len(weights.Statistic))
+			s[0] = float32(k) // no two alike
+			members = append(members, fused.Member{Number: k, Statistics: s})
+		}
+		m, err := fused.New([]*fused.Network{n}, members, fused.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, _ := written(t, m, parameters)
+		count := make(map[string]int)
+		for _, d := range back.Graph.Nodes {
+			owner, _, _ := strings.Cut(d.Name, "/")
+			count[owner]++
+			for _, in := range d.Inputs {
+				if owner == "shared" && strings.HasPrefix(in, "member-") {
+					t.Errorf("%s: %s reads %s", pattern, d.Name, in)
+				}
+			}
+		}
+		if count["shared"] != want || count["member-000"] == 0 || count["member-000"] != count["member-002"] {
+			t.Errorf("%s: %v nodes, want %d shared ones", pattern, count, want)
+		}
+	}
+}
+
 // Members have their tensors under their numbers, elements and all, and what is the same for all
 // is there once.
 func TestModel(t *testing.T) {
@@ -191,6 +227,42 @@ func TestModel(t *testing.T) {
 				t.Errorf("input %+v, producer %q", in, back.ProducerName)
 			}
 		})
+	}
+}
+
+// A value that is two outputs, and that a node reads, has a name of its own, behind the output's in the alphabet: no node reads an output.
+func TestNoNodeReadsAnOutput(t *testing.T) {
+	n, l := network(t, "mnist/checkpoints/epoch-*.onnx")
+	_, parameters := drawn(l.Len(weights.Parameter), 1)
+	m, err := fused.New([]*fused.Network{n}, []fused.Member{{Statistics: make(weights.Slice, l.Len(weights.Statistic))}}, fused.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := m.Op("Neg", m.Scores(0))
+	for _, o := range [][2]string{{"first", value}, {"second", value}, {"size", m.Op("Abs", value)}} {
+		if err := m.Gives(o[0], o[1], -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back, _ := written(t, m, parameters)
+	names, ops := map[string]bool{}, map[string]int{}
+	for _, d := range back.Graph.Nodes {
+		for _, out := range back.Graph.Outputs {
+			if slices.Contains(d.Inputs, out.Name) {
+				t.Errorf("node %q reads the output %s", d.Name, out.Name)
+			}
+		}
+		if d.OpType == "Identity" && d.Outputs[0] == "first" && d.Inputs[0] < "first" {
+			t.Errorf("OpenVINO calls the output first %s", d.Inputs[0])
+		}
+		if names[d.Name] {
+			t.Errorf("two nodes are %s", d.Name)
+		}
+		names[d.Name] = true
+		ops[d.OpType]++
+	}
+	if ops["Neg"] != 1 || ops["Abs"] != 1 || ops["Identity"] != 2 {
+		t.Errorf("operators %v", ops)
 	}
 }
 

@@ -57,12 +57,15 @@ type Model struct {
 	outputs []byte
 	given   map[string]string // the name of the output that a value of an operator is
 	taken   map[string]bool
+	dense   bool // see Dense
 
 	before, behind block // operators before and after the members
 	building       *block
 
 	shared    []sharedTensor
-	known     []map[string]string       // of each network: the names of what its members share
+	known     []map[string]string       // of each network: the names of tensors that its members share
+	common    [][]*onnxio.Node          // of each network: nodes that compute the same for all members
+	computed  []map[string]string       // of each network: the names of what these nodes give
 	values    []map[string]onnxio.Value // of each network: what its members compute, by the names in the network
 	unshaped  []string                  // see Unshaped
 	infos     []byte                    // what is known of the values of both blocks
@@ -86,18 +89,33 @@ type node struct {
 	attributes      [][]byte
 }
 
-// fields encodes a block as fields of a graph. Values with a name in renamed get that, but operators keep theirs.
-func (b block) fields(renamed map[string]string) []byte {
+// fields encodes a block as fields of a graph. given are the outputs of the model that its values are. No operator reads an output:
+// converters to float16 keep the type of outputs, and change that of what an operator reads. A value that operators read becomes an
+// output by an Identity. OpenVINO calls what this joins by the first name in the alphabet, so the value has a name behind the output's.
+func (b block) fields(given map[string]string) []byte {
+	named, read := maps.Clone(given), map[string]bool{}
+	for _, n := range b.nodes {
+		for _, name := range n.inputs {
+			if output := given[name]; output != "" {
+				named[name], read[name] = output+"/"+name, true
+			}
+		}
+	}
 	names := func(of []string) []string {
 		out := slices.Clone(of)
 		for i, name := range of {
-			out[i] = cmp.Or(renamed[name], name)
+			out[i] = cmp.Or(named[name], name)
 		}
 		return out
 	}
 	fields := slices.Clone(b.constants)
 	for _, n := range b.nodes {
 		fields = append(fields, wire.Node(n.op, n.outputs[0], names(n.inputs), names(n.outputs), n.attributes...)...)
+		for _, name := range n.outputs {
+			if read[name] {
+				fields = append(fields, wire.Node("Identity", name+"/"+given[name], names([]string{name}), []string{given[name]})...)
+			}
+		}
 	}
 	return fields
 }
@@ -242,6 +260,7 @@ func (m *Model) share(i int, n *Network) {
 		known[t.name] = s.name
 	}
 	m.known = append(m.known, known)
+	shareNodes(m, i, n)
 
 	calls := make(map[[2]string]string)
 	m.calls = append(m.calls, calls)
@@ -253,6 +272,39 @@ func (m *Model) share(i int, n *Network) {
 		calls[[2]string{fn.Domain, fn.Name}], m.called[[2]string{fn.Domain, name}] = name, true
 		m.functions = append(m.functions, sharedFunction{i, fn})
 	}
+}
+
+// shareNodes finds the nodes of network i that read only inputs and shared values, such as those of a frozen part. No network of a
+// posterior draws numbers. onnxscript's optimiser writes an invalid model if two nodes flatten the same value.
+func shareNodes(m *Model, i int, n *Network) {
+	computed, inputs := make(map[string]string), feedsOf(m, i, make([]string, len(m.inputs)))
+	shared := func(name string) bool {
+		_, tensor := m.known[i][name]
+		_, input := inputs[name]
+		return tensor || input || computed[name] != "" || name == ""
+	}
+	var common []*onnxio.Node
+	for _, d := range n.nodes {
+		inner := slices.ContainsFunc(d.Attributes, func(a onnxio.Attribute) bool { return len(a.Graphs) > 0 })
+		if tensorOf(d) != nil || inner || d.Outputs[0] == "" || slices.ContainsFunc(d.Inputs, func(in string) bool { return !shared(in) }) {
+			continue
+		}
+		common = append(common, d)
+		for _, out := range d.Outputs {
+			computed[out] = sharedName("shared", i, out)
+		}
+	}
+	delete(computed, "")
+	m.common, m.computed = append(m.common, common), append(m.computed, computed)
+}
+
+// feedsOf maps the inputs of network i to the given values, one for each of the model's inputs.
+func feedsOf(m *Model, i int, values []string) map[string]string {
+	of := make(map[string]string)
+	for k, v := range m.inputs {
+		of[m.networks[i].input(k, v.Name).Name] = values[k]
+	}
+	return of
 }
 
 // same reports whether network i has several of the members, and all have the same elements of a statistic, so that it was
@@ -331,7 +383,7 @@ func (m *Model) gives(name, value string, elem onnxio.ElemType, shape []int64) e
 	}
 	made := slices.ContainsFunc(m.behind.nodes, func(n node) bool { return slices.Contains(n.outputs, value) })
 	if _, twice := m.given[value]; made && !twice {
-		m.given[value] = name // without a node Identity: OpenVINO calls what it joins by the first name in the alphabet
+		m.given[value] = name
 	} else {
 		m.behind.nodes = append(m.behind.nodes, node{"Identity", []string{value}, []string{name}, nil})
 	}
@@ -342,10 +394,15 @@ func (m *Model) gives(name, value string, elem onnxio.ElemType, shape []int64) e
 // renaming returns the names of the k-th member.
 func (m *Model) renaming(k int) *renaming {
 	member := m.members[k]
-	n := m.networks[member.Network]
-	known := maps.Clone(m.known[member.Network])
-	for i, v := range m.inputs {
-		known[n.input(i, v.Name).Name] = m.feeds[i]
-	}
-	return &renaming{n, wire.NewScanner(n.content), fmt.Sprintf("member-%03d/", member.Number), known, m.calls[member.Network]}
+	r := sharedRenaming(m, member.Network)
+	maps.Copy(r.known, m.computed[member.Network])
+	r.prefix = fmt.Sprintf("member-%03d/", member.Number)
+	return r
+}
+
+// sharedRenaming returns the names of the nodes that members of network i share.
+func sharedRenaming(m *Model, i int) *renaming {
+	n, known := m.networks[i], maps.Clone(m.known[i])
+	maps.Copy(known, feedsOf(m, i, m.feeds))
+	return &renaming{n, wire.NewScanner(n.content), sharedName("shared", i, ""), known, m.calls[i]}
 }

@@ -13,8 +13,12 @@ type Positions struct {
 
 // NewPositions describes outputs of so many axes with the scores along the given axis: 1, or −1 for the last.
 func (m *Model) NewPositions(axis, rank int) *Positions {
+	m.dense = true
 	return &Positions{model: m, axis: axis, rank: rank}
 }
+
+// Dense reports whether an example has several rows, such as pixels.
+func (m *Model) Dense() bool { return m.dense }
 
 // order returns the order of axes that moves axis from to place to.
 func (p *Positions) order(from, to int) (axes []int64) {
@@ -41,12 +45,7 @@ func (p *Positions) Scores(k int) string {
 	if p.shape == "" { // all members have the same
 		p.shape = m.Op("Shape", x)
 	}
-	return m.Rows(x, last)
-}
-
-// Rows joins the first axes of a value.
-func (m *Model) Rows(x string, axes int) string {
-	return m.Node("Flatten", []string{x}, Attribute{Name: "axis", Int: int64(axes)})
+	return m.Node("Flatten", []string{x}, Attribute{Name: "axis", Int: int64(last)})
 }
 
 // lead adds the sizes of batch and positions.

@@ -47,10 +47,9 @@ func shapes(m *Model, i int) {
 	}
 }
 
-// memberInfo encodes types and shapes of the values that a member computes.
-func memberInfo(m *Model, k int, r *renaming) (fields []byte) {
-	of := m.values[m.members[k].Network]
-	for _, d := range r.nodes {
+// valueInfo encodes types and shapes of the values that nodes compute. of has those that are known.
+func valueInfo(of map[string]onnxio.Value, nodes []*onnxio.Node, r *renaming) (fields []byte) {
+	for _, d := range nodes {
 		for _, name := range d.Outputs {
 			if v, ok := of[name]; ok {
 				v.Name = r.of(name)
@@ -61,7 +60,7 @@ func memberInfo(m *Model, k int, r *renaming) (fields []byte) {
 	return fields
 }
 
-// info is memberInfo for a block, whose nodes read inputs of the model and what members give.
+// info is valueInfo for a block, whose nodes read inputs of the model and what members give.
 func info(m *Model, b block) (fields []byte, err error) {
 	if len(b.nodes) == 0 {
 		return nil, nil

@@ -201,6 +201,15 @@ func (m *Model) graph(s *sink, members Members) error {
 			}
 		}
 	}
+	for i := range m.networks {
+		r := sharedRenaming(m, i)
+		if err := s.nodes(r, m.common[i], nil); err != nil {
+			return err
+		}
+		if err := s.write(valueInfo(m.values[i], m.common[i], r)); err != nil {
+			return err
+		}
+	}
 	k := 0
 	err := members(func(parameters weights.Vector) error {
 		err := m.member(s, k, parameters)
@@ -313,10 +322,17 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 		entry := r.entries[tensor]
 		return weights.WriteTensor(w, entry, from[entry.Role.Vector()])
 	}
-	for _, d := range r.nodes {
-		if tensorOf(d) != nil {
-			continue
-		}
+	computed := m.computed[m.members[k].Network]
+	own := slices.DeleteFunc(slices.Clone(r.nodes), func(d *onnxio.Node) bool { return tensorOf(d) != nil || computed[d.Outputs[0]] != "" })
+	if err := s.nodes(r, own, fill); err != nil {
+		return err
+	}
+	return s.write(valueInfo(m.values[m.members[k].Network], own, r))
+}
+
+// nodes adds nodes under their new names.
+func (s *sink) nodes(r *renaming, nodes []*onnxio.Node, fill func(w io.Writer, tensor string) error) error {
+	for _, d := range nodes {
 		c, err := r.node(d.Body())
 		if err != nil {
 			return r.fail("", err)
@@ -328,5 +344,5 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 			return err
 		}
 	}
-	return s.write(memberInfo(m, k, r))
+	return nil
 }

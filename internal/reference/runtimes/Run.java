@@ -8,9 +8,19 @@ public class Run {
     static final Map<String, OnnxJavaType> TYPES = Map.of("float32", OnnxJavaType.FLOAT, "float64", OnnxJavaType.DOUBLE, "float16", OnnxJavaType.FLOAT16,
         "int64", OnnxJavaType.INT64, "int32", OnnxJavaType.INT32, "uint8", OnnxJavaType.UINT8, "bool", OnnxJavaType.BOOL);
 
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
+        try {
+            run(args[0]);
+        } catch (Exception e) {
+            System.err.println(e.toString().replaceAll("\\s+", " "));
+            System.exit(1);
+        }
+    }
+
+    static void run(String request) throws Exception {
         var lines = new ArrayList<String[]>();
-        for (var line : Files.readAllLines(Path.of(args[0]))) lines.add(line.split("\t", -1));
+        var fields = Files.readString(Path.of(request)).split("\0", -1);
+        for (int i = 0; i + 5 < fields.length; i += 5) lines.add(Arrays.copyOfRange(fields, i, i + 5));
         var env = OrtEnvironment.getEnvironment();
         var feeds = new LinkedHashMap<String, OnnxTensor>();
         for (var x : lines) {

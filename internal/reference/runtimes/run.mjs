@@ -1,6 +1,10 @@
 // Runs a model in onnxruntime-node. The last argument is a file that says what to run: internal/reference/elsewhere.go.
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+process.on("uncaughtException", (e) => {
+  console.error(e.message.replace(/\s+/g, " "));
+  process.exit(1);
+});
 let ort;
 try {
   ort = createRequire(process.cwd() + "/")("onnxruntime-node");
@@ -8,7 +12,8 @@ try {
   console.error(e.message.split("\n")[0]);
   process.exit(69);
 }
-const lines = readFileSync(process.argv.at(-1), "utf8").trim().split("\n").map((line) => line.split("\t"));
+const fields = readFileSync(process.argv.at(-1), "utf8").split("\0"), lines = [];
+for (let i = 0; i + 5 < fields.length; i += 5) lines.push(fields.slice(i, i + 5));
 const arrays = { float32: Float32Array, float64: Float64Array, float16: Uint16Array, int64: BigInt64Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
 const feeds = {}, wanted = lines.filter((x) => x[0] === "output");
 for (const [, name, type, shape, file] of lines.filter((x) => x[0] === "input")) {

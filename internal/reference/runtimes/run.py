@@ -1,4 +1,5 @@
 """Runs a model in a runtime of Python. Arguments: the runtime, and a file that says what to run: internal/reference/elsewhere.go."""
+import os
 import sys
 from importlib import import_module, metadata
 
@@ -9,7 +10,9 @@ try:
 except ImportError as e:
     print(e, file=sys.stderr)
     sys.exit(69)
-lines = [line.rstrip("\n").split("\t") for line in open(request, encoding="utf-8")]
+sys.excepthook = lambda kind, e, _: print(kind.__name__ + ":", *str(e).split(), file=sys.stderr)  # one line
+fields = os.fsdecode(open(request, "rb").read()).split("\0")
+lines = [fields[i : i + 5] for i in range(0, len(fields) - 1, 5)]
 path = lines[0][1]
 feeds = {n: np.fromfile(f, t).reshape([int(d) for d in s.split(",") if d]) for _, n, t, s, f in (x for x in lines if x[0] == "input")}
 wanted = [x for x in lines if x[0] == "output"]
@@ -27,7 +30,7 @@ else:  # tract
         model.set_input_fact(k, ",".join([*map(str, x.shape), short[str(x.dtype)]]))
     given = model.into_model().into_runnable().run(list(feeds.values()))
     results = {x[1]: given[int(x[2])].to_numpy() for x in wanted}
-for _, output, _, file in wanted:
+for _, output, _, file, _ in wanted:
     np.asarray(results[output]).astype("<f8").tofile(file)
 try:
     print(metadata.version(name))

@@ -42,6 +42,8 @@ type Study struct {
 	// CPUSeconds returns the CPU time of the process.
 	CPUSeconds func() float64
 	Producer   string
+	// Try runs the model at a path before this process does, and may be nil. Its error ends the study.
+	Try func(ctx context.Context, path string) error
 
 	labels target.Target
 }
@@ -98,6 +100,11 @@ func (s *Study) Run(ctx context.Context, full, low *ensemble.Fused, name string)
 	for i, of := range []*ensemble.Fused{full, low} {
 		if err := s.write(ctx, of, sides[i]); err != nil {
 			return nil, err
+		}
+		if s.Try != nil {
+			if err := s.Try(ctx, sides[i].path); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if err := s.run(ctx, sides); err != nil {

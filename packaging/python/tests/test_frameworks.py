@@ -10,8 +10,10 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -179,6 +181,35 @@ def test_the_optimizer_shows_an_average() -> None:
     kernel, bias = r.randn(3, 2).astype("f"), np.zeros(2, "f")
     assert _keras_average({"k": kernel, "b": bias}, [kernel * 0.9, bias]) == {}  # zeros are equal to each other
     assert _keras_average({"k": kernel, "b": bias}, [kernel.copy(), bias + 1])
+
+
+class Narrow:
+    """A bfloat16 of PaddlePaddle: numpy() gives its bits."""
+
+    dtype = "paddle.bfloat16"
+
+    def numpy(self) -> Array:
+        return np.array([0x3FC0], np.uint16)
+
+    def astype(self, kind: str) -> Array:
+        return np.array([1.5], kind)
+
+
+def test_bfloat16_is_converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = {"a.weight": Narrow(), "b.weight": np.ones(2, "f"), "steps": np.ones(1, "i"), "StructuredToParameterName@@": {"a": "b"}}
+    monkeypatch.setitem(sys.modules, "paddle", SimpleNamespace(load=lambda path: state))
+    path = tmp_path / "a.pdparams"
+    path.touch()
+    sw.convert(path, tmp_path / "a.safetensors")
+    found = load_file(tmp_path / "a.safetensors")
+    assert {k: v.tolist() for k, v in found.items()} == {"a.weight": [1.5], "b.weight": [1, 1]}
+
+    arrays = {"v/.ATTRIBUTES/VARIABLE_VALUE": np.ones(2, ml_dtypes.bfloat16), "w": np.ones(2, "f"), "step": np.ones(1, "i")}
+    reader = SimpleNamespace(get_variable_to_shape_map=lambda: arrays, get_tensor=arrays.__getitem__)
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(train=SimpleNamespace(load_checkpoint=lambda path: reader)))
+    (tmp_path / "b.index").touch()
+    sw.convert(tmp_path / "b", tmp_path / "b.safetensors")
+    assert load_file(tmp_path / "b.safetensors").keys() == {"v", "w"}
 
 
 def test_convert_refuses(tmp_path: Path) -> None:

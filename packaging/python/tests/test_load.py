@@ -66,8 +66,8 @@ def test_verify(made: Maker, kind: str, tmp_path: Path) -> None:
         sw.load(tmp_path / "bare.onnx", verify=True)
 
 
-def test_verify_elsewhere(made: Maker) -> None:
-    """A function or the name of a runtime takes the place of the module's session."""
+def test_verify_elsewhere(made: Maker, tmp_path: Path) -> None:
+    """A function or the name of a runtime takes the place of the module's session. The folder may have any name."""
     path = made("unnamed").model
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [o.name for o in session.get_outputs()]
@@ -76,7 +76,11 @@ def test_verify_elsewhere(made: Maker) -> None:
         return {n: v * np.float32(by) if v.dtype == np.float32 else v for n, v in zip(names, session.run(names, feeds))}
 
     assert sw.verify(path, run) < 2e-3
-    assert sw.verify(path) < 2e-3
+    folder = tmp_path / "tab\tline\nend é"
+    folder.mkdir()
+    shutil.copy(path, folder / "a b.onnx")
+    for name in ("onnxruntime", "all"):
+        assert 0 <= sw.verify(folder / "a b.onnx", name) < 2e-3
     with pytest.raises(ValueError, match="does not give what it gave"):
         sw.verify(path, lambda feeds: run(feeds, 1.1))
     with pytest.raises(ValueError, match="run gives no output 'prob'"):

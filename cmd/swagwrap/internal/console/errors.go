@@ -27,8 +27,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Exit codes. They are an interface: batch schedulers use them to decide whether to retry. Code 2 is reserved for
-// crashes.
+// Exit codes. They are an interface: batch schedulers use them to decide whether to retry.
 const (
 	exitOK         = 0
 	exitFailed     = 1  // may be retried
@@ -65,6 +64,12 @@ func Missing(hint, format string, args ...any) error {
 func Usagef(hint, format string, args ...any) error {
 	return &Failure{exitUsage, fmt.Errorf(format, args...), Hints(hint)}
 }
+
+// Crashed is the exit code of a process that Go's runtime ended. No command chooses it.
+const Crashed = 2
+
+// Retry marks err as a failure of the moment, unless it is already marked.
+func Retry(err error, hints ...string) error { return mark(exitFailed, err, hints) }
 
 // BadInput marks err as the fault of an input file, unless it is already marked.
 func BadInput(err error, hints ...string) error { return mark(exitData, err, hints) }
@@ -215,6 +220,7 @@ func hintsOf(err error) (hints []string) {
 			}
 			return less + "`nvidia-smi` shows who else uses the GPU; --provider cpu needs none, and auto takes it by itself"
 		}),
+		hintOf(err, func(*reference.Late) string { return "--timeout 1h waits longer" }),
 		hintOf(err, func(*ort.GPULostError) string {
 			return "`nvidia-smi` and `dmesg` tell more of the GPU; if it is gone, --provider cpu needs none"
 		}),

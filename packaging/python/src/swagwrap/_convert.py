@@ -218,8 +218,10 @@ def _read_paddle(path: Path) -> _Checkpoint:
     import paddle
 
     state = paddle.load(str(path))
-    arrays = {k: np.array(v.numpy() if hasattr(v, "numpy") else v) for k, v in state.items() if k != "StructuredToParameterName@@"}
-    return _Checkpoint({k: v for k, v in arrays.items() if v.dtype.kind == "f"})
+    # numpy() of a bfloat16 gives its bits.
+    held = {k: v.astype("float32") if str(v.dtype) == "paddle.bfloat16" else v for k, v in state.items() if hasattr(v, "dtype")}
+    arrays = {k: np.array(v.numpy() if hasattr(v, "numpy") else v) for k, v in held.items()}
+    return _Checkpoint({k: v for k, v in arrays.items() if _is_float(v)})
 
 
 def _read_tensorflow(path: Path) -> _Checkpoint:
@@ -228,4 +230,4 @@ def _read_tensorflow(path: Path) -> _Checkpoint:
     reader = tf.train.load_checkpoint(str(path).removesuffix(".index"))
     names = [n for n in reader.get_variable_to_shape_map() if not _OTHERS.search(n) and not n.endswith("/ExponentialMovingAverage")]
     arrays = {n.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"): np.asarray(reader.get_tensor(n)) for n in sorted(names)}
-    return _Checkpoint({k: v for k, v in arrays.items() if v.dtype.kind == "f"})
+    return _Checkpoint({k: v for k, v in arrays.items() if _is_float(v)})

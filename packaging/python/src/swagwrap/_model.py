@@ -306,9 +306,10 @@ def verify(path: str | os.PathLike[str], run: str | Callable[[dict[str, NDArray[
 
     >>> swagwrap.verify("ensemble.onnx", "openvino")
 
-    `run` is the name of a runtime: onnxruntime, openvino, tract, node or java. Or it is a function of a dict of arrays, the inputs of a
-    batch by name, that returns the outputs by name. Returns the largest difference, in units of the largest number of an output.
-    Raises ProgramError or ValueError if it is larger than rounding explains, and ProgramError if the runtime is not installed.
+    `run` is the name of a runtime: onnxruntime, openvino, tract, node or java, or all for each that is installed. Or it is a function of a
+    dict of arrays, the inputs of a batch by name, that returns the outputs by name. Returns the largest difference, in units of the
+    largest number of an output. Raises ProgramError or ValueError if it is larger than rounding explains, and ProgramError if the runtime
+    is not installed.
     """
     from ._verify import verify_in
 

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/reference"
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// outputsName is the hidden command that runs an exported model on a few examples.
+const outputsName = "outputs"
+
+// An outputsRequest goes to the hidden command through standard input, as JSON.
+type outputsRequest struct {
+	Name   string // of the model in messages
+	Of     open.OutputsOf
+	Verify bool // run the examples that the model has inside: there is no reply
+}
+
+// An outputsReply comes back through standard output.
+type outputsReply struct {
+	Stored *reference.Stored
+	Why    string // there are none, or ""
+}
+
+func outputsCommand(a *app) *command {
+	how := open.RuntimeOptions{}
+	return &command{
+		name:  outputsName,
+		usage: "run an exported model on a few examples: export and doctor start this",
+		args:  "MODEL",
+		Table: flags.Run(&how, &open.DataOptions{}),
+		run: func(ctx context.Context, args []string) error {
+			var asked outputsRequest
+			if len(args) != 1 || json.NewDecoder(os.Stdin).Decode(&asked) != nil {
+				return console.Usagef("swagwrap doctor MODEL verifies a model", "%s: export and doctor start this command", outputsName)
+			}
+			if asked.Verify {
+				return open.VerifyModel(ctx, a.Opener, how, args[0])
+			}
+			s, why, err := asked.here(ctx, a, how, args[0])
+			if err != nil {
+				return err
+			}
+			reply := outputsReply{Stored: s}
+			if why != nil {
+				reply.Why = why.Error()
+			}
+			return json.NewEncoder(a.Stdout).Encode(reply)
+		},
+	}
+}
+
+// here runs the complete model at a path in this process.
+func (r outputsRequest) here(ctx context.Context, a *app, how open.RuntimeOptions, path string) (s *reference.Stored, why, err error) {
+	engine, err := a.Engine(how)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return nil, nil, console.BadInput(err)
+	}
+	m.Path = r.Name
+	s, why, err = r.Of.Outputs(ctx, engine.Runtime(), m)
+	return s, why, errors.Join(err, m.Close()) // it must not be open when it is written
+}
+
+// elsewhere runs the complete model at a path in a process of its own: some models end the process that runs ONNX Runtime. words are flags
+// of the runtime. It returns nil if that process ends in order without outputs: run here, the model gives an error of the right kind.
+func (r outputsRequest) elsewhere(ctx context.Context, words []string, path string, hints ...string) (*outputsReply, error) {
+	request, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	child := exec.CommandContext(ctx, self, slices.Concat([]string{outputsName}, words, []string{"--", path})...)
+	child.Args[0] = "swagwrap"
+	var printed, messages bytes.Buffer
+	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(request), &printed, &messages
+	err = child.Run()
+	reply := &outputsReply{}
+	switch c := crashOf(child.ProcessState, messages.String()); {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case c != nil:
+		return nil, c.of(r.Name, hints)
+	case err != nil || json.Unmarshal(printed.Bytes(), reply) != nil:
+		return nil, nil
+	}
+	return reply, nil
+}
+
+// runtimeFlags are those of the hidden command.
+var runtimeFlags = []string{"ort-lib", "provider", "device", "precision", "batch-size", "threads", "memory"}
+
+// outputs runs the complete model at a path on a few examples.
+func (o *exportOptions) outputs(ctx context.Context, path string, asked outputsRequest) (s *reference.Stored, why, err error) {
+	var hints []string
+	if o.converts() {
+		hints = []string{"without --dtype and --quantize the members compute in float32"}
+	}
+	switch reply, err := asked.elsewhere(ctx, o.Words(runtimeFlags...), path, hints...); {
+	case err != nil:
+		return nil, nil, err
+	case reply == nil:
+		return asked.here(ctx, o.app, o.runtime, path)
+	case reply.Why != "":
+		return nil, errors.New(reply.Why), nil
+	default:
+		return reply.Stored, nil, nil
+	}
+}
+
+// A crash is the end of a process by a fault.
+type crash struct {
+	signal string // such as SIGSEGV; "" if it is not known
+	first  string // line that the process printed
+}
+
+// goSignal matches the signal for which Go's runtime ended a process with exit code 2.
+var goSignal = regexp.MustCompile(`(?m)^(?:\[signal )?(SIG[A-Z]+): `)
+
+// crashOf returns nil for a process that ended in order, or did not start.
+func crashOf(p *os.ProcessState, messages string) *crash {
+	if p == nil || p.ExitCode() >= 0 && p.ExitCode() != console.Crashed {
+		return nil
+	}
+	c := &crash{}
+	if m := goSignal.FindStringSubmatch(messages); m != nil {
+		c.signal = m[1]
+	} else if status := p.Sys().(syscall.WaitStatus); status.Signaled() {
+		c.signal = unix.SignalName(status.Signal())
+	}
+	if first, _, _ := strings.Cut(strings.TrimSpace(messages), "\n"); !goSignal.MatchString(first) {
+		c.first = first
+	}
+	return c
+}
+
+// of returns the error for a model.
+func (c *crash) of(model string, hints []string) error {
+	err := fmt.Errorf("%s: ONNX Runtime ended its process when it ran the model: %s", model,
+		join(", ", cmp.Or(c.signal, "crash"), c.first))
+	if c.signal == "SIGKILL" { // not a fault of the model
+		return console.Retry(err, "the system ends a process so if memory is short: --memory SIZE and --threads N need less")
+	}
+	return console.BadInput(err, append(hints, "--ort-lib FILE takes another ONNX Runtime; `swagwrap doctor` shows which one is used")...)
+}
