@@ -286,6 +286,9 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 	switch {
 	case ran == 0:
 		return &Error{Err: absent[0], Hints: []string{"to install it: " + absent[0].Install}}
+	case len(wrong) > 0 && m.Metadata[ensemble.KeyKind] != ensemble.ModelEnsemble:
+		return BadInput(wrong[0],
+			setting.Export.With(setting.Portable.String())+" writes the model of one network so that more runtimes read it")
 	case len(wrong) > 0:
 		return BadInput(wrong[0])
 	case late != nil:
@@ -305,10 +308,10 @@ func tellElsewhere(a *Opener, s *reference.Stored, other *reference.Runtime, fou
 		wrong = append(wrong, fmt.Errorf("%s: %w", other.Name, unlike(s, found.Difference)))
 	}
 	if found.Flags > 0 {
-		line += fmt.Sprintf("; of %d members of sets and abstentions %d are others", found.Flags, found.Others)
+		line += fmt.Sprintf("; %d of %d members of sets and abstentions differ", found.Others, found.Flags)
 	}
 	if found.Others > 0 {
-		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions are others than in ONNX Runtime", other.Name,
+		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions differ from those in ONNX Runtime", other.Name,
 			found.Others, found.Flags))
 	}
 	switch {
@@ -353,9 +356,14 @@ func openStored(path string) (m *onnxio.Model, s *reference.Stored, err error) {
 func storedIn(m *onnxio.Model, path string) (*reference.Stored, error) {
 	js := m.Metadata[ensemble.KeyReference]
 	if js == "" {
-		return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with, want a model that %s wrote where an ONNX Runtime is", path,
-			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"),
-			"ensemble.safetensors")))
+		output := setting.Output.With("ensemble.onnx")
+		if m.Metadata[ensemble.KeyKind] == "" {
+			return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with: swagwrap did not export it", path),
+				"a model that "+setting.Quoted(setting.Export.With(output, "ensemble.safetensors"))+" writes has some")
+		}
+		return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with: the export made none, and said why", path),
+			setting.Quoted(setting.Export.With(output, setting.Reference.With("FILE"), "ensemble.safetensors"))+
+				" takes them from examples of yours")
 	}
 	s, err := reference.ParseStored(js)
 	if err != nil {

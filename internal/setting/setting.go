@@ -53,6 +53,7 @@ const (
 	OutputName  Setting = "output-name"
 	Pad         Setting = "pad"
 	Parity      Setting = "parity"
+	Portable    Setting = "portable"
 	Posterior   Setting = "posterior"
 	Precision   Setting = "precision"
 	Preprocess  Setting = "preprocess"
