@@ -1,7 +1,8 @@
 #!/bin/sh
 # Expected: pairs that are equal in one of the two lists count for neither side in Kendall's τ, as tau-a and tau-b say.
 # Happens: stat.Kendall counts an equal pair as one that rises. With 1, 1, 1, 1 on one side it is 1 or −1, by the order of the other. For
-#   0/1 errors that have nothing to do with an uncertainty of five steps it is .18, and it changes with the order of rows. Without ties it is right.
+#   0/1 errors that have nothing to do with an uncertainty of five steps it is .18, and it changes with the order of rows. Without ties it
+#   is right.
 # Versions: gonum 0.17.0.
 # Matters: the correlation of uncertainty with errors, which are 0 or 1, is a usual figure of a posterior: here it is high for no reason.
 # Source: seen by running, and Signbit in stat.go.

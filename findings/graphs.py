@@ -12,7 +12,8 @@ def graph(path, x, nodes, opset=17, **constants):
     give = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
     held = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
     model = helper.make_model(
-        helper.make_graph(nodes, "g", [give("x", x.shape)], [give("y", None)], held), opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        helper.make_graph(nodes, "g", [give("x", x.shape)], [give("y", None)], held),
+        opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     try:  # the shape of y, which some compilers want; some operators have none
         model = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
     except onnx.shape_inference.InferenceError:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: NumPy computes with arrays of bfloat16 as with float16, whose means and sums it keeps in more bits, and sorts NaN to the end.
-# Happens: mean, sum, var, average and cumsum add in bfloat16: 1,000 ones have the mean .256, the mean of 10,000 uniform numbers is .026. With
-#   a NaN among them, sort and argsort leave numbers unsorted. JAX is right in all of it.
+# Happens: mean, sum, var, average and cumsum add in bfloat16: 1,000 ones have the mean .256, the mean of 10,000 uniform numbers is .026.
+#   With a NaN among them, sort and argsort leave numbers unsorted. JAX is right in all of it.
 # Versions: numpy 2.4.6, ml_dtypes 0.6.0, jax 0.10.2.
 # Matters: checkpoints come as such arrays from safetensors and from Flax. Norms, statistics and averages of weights are wrong by factors;
 #   nothing is NaN or infinite.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: options of Resize give ONNX Runtime's pictures, or the model is refused.
-# Happens: antialias=1 is ignored: the same bits as without it. So are exclude_outside=1, and keep_aspect_ratio_policy:
-#   40×50 from a square stays 40×50. Four ways to count coordinates are right, linear and cubic.
+# Happens: antialias=1 is ignored: the same bits as without it. So are exclude_outside=1, and keep_aspect_ratio_policy: 40×50 from a square
+#   stays 40×50. Four ways to count coordinates are right, linear and cubic.
 # Versions: openvino 2026.4.1, onnxruntime 1.32.0.
 # Matters: antialias is what Pillow and torchvision do when they make a picture smaller. A model with its preprocessing inside reads the
 #   aliased picture instead, off by half of its range here, and no message says so.

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Expected: the median of four numbers is the mean of the middle two, a variance does not depend on the mean, a divergence is never negative.
-# Happens: median, q1 and q3 are one of the numbers: the median of 1, 2, 3, 4 is 3. The variance is a difference of sums of squares: that of three
-#   numbers at 1e9 is 0 instead of 1. A class with probability 0 in the second distribution is left out of the Kullback-Leibler divergence, which
-#   is −.35 there instead of ∞. The AUC of NaN scores depends on the order of labels.
+# Expected: the median of four numbers is the mean of the middle two, a variance does not depend on the mean, a divergence is never
+#   negative.
+# Happens: median, q1 and q3 are one of the numbers: the median of 1, 2, 3, 4 is 3. The variance is a difference of sums of squares: that of
+#   three numbers at 1e9 is 0 instead of 1. A class with probability 0 in the second distribution is left out of the Kullback-Leibler
+#   divergence, which is −.35 there instead of ∞. The AUC of NaN scores depends on the order of labels.
 # Versions: smile 3.1.1, the newest for Java 17.
-# Matters: two members of an ensemble, or an even number of folds, have the larger one as median. Scores with an offset have no spread.
-#   The distribution that misses a class is the closest of all.
+# Matters: two members of an ensemble, or an even number of folds, have the larger one as median. Scores with an offset have no spread. The
+#   distribution that misses a class is the closest of all.
 # Source: seen by running.
 . "$(dirname "$0")/lib.sh"
 jars com.github.haifengl:smile-core:3.1.1 com.github.haifengl:smile-base:3.1.1 org.slf4j:slf4j-api:2.0.16

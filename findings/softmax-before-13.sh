@@ -1,10 +1,10 @@
 #!/bin/sh
 # Expected: a Softmax of opset 11 or 12 normalises over its axis and all later ones, as its standard says, and as ONNX Runtime does.
-# Happens: OpenVINO does so for opset 7 and 9, and for LogSoftmax and Hardmax; for a Softmax of 11 and 12 it takes its one axis. The reference
-#   evaluator of onnx always takes one axis, and where none is given, the last one instead of axis 1.
+# Happens: OpenVINO does so for opset 7 and 9, and for LogSoftmax and Hardmax; for a Softmax of 11 and 12 it takes its one axis. The
+#   reference evaluator of onnx always takes one axis, and where none is given, the last one instead of axis 1.
 # Versions: openvino 2026.4.1, onnx 1.23.2, onnxruntime 1.32.0.
-# Matters: a network of 2×3×4 has other probabilities, with sums of 1 in another direction, and log-probabilities that are not their logarithms.
-#   Only a rank above 2 shows it. Models of these opsets are the most common of older model collections.
+# Matters: a network of 2×3×4 has other probabilities, with sums of 1 in another direction, and log-probabilities that are not their
+#   logarithms. Only a rank above 2 shows it. Models of these opsets are the most common of older model collections.
 # Source: seen by running. rten 0.27.0 takes one axis too, seen by running, and candle-onnx 0.11.1, by reading eval.rs.
 . "$(dirname "$0")/lib.sh"
 packages $ENGINES

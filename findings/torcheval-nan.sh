@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: scores that are all NaN, or all the same, count as wrong, as chance, or are refused.
-# Happens: in multiclass_accuracy with k=2, hit_rate and reciprocal_rank they are right in every row: only scores above the label's own count
-#   against it. With k=1, accuracy takes the first class. binary_auroc of NaN depends on the order of rows: 1, 0, or between.
+# Happens: in multiclass_accuracy with k=2, hit_rate and reciprocal_rank they are right in every row: only scores above the label's own
+#   count against it. With k=1, accuracy takes the first class. binary_auroc of NaN depends on the order of rows: 1, 0, or between.
 # Versions: torcheval 0.0.7, torch 2.15.0.
 # Matters: a diverged model wins a comparison by top-k accuracy. Rows sorted by label, as many files are, give it a perfect AUROC.
 # Source: seen by running.
@@ -17,7 +17,8 @@ nan = float("nan")
 labels = torch.arange(4)
 for words, scores in ("NaN", torch.full((4, 4), nan)), ("equal", torch.full((4, 4), .25)):
     for k in 1, 2:
-        seen(f"{words} scores of four classes: top-{k} accuracy", f.multiclass_accuracy(scores, labels, k=k, num_classes=4).item(), near(.25 if k == 1 else 1))
+        got = f.multiclass_accuracy(scores, labels, k=k, num_classes=4).item()
+        seen(f"{words} scores of four classes: top-{k} accuracy", got, near(.25 if k == 1 else 1))
     seen(f"{words}: hit rate at 1", f.hit_rate(scores, labels, k=1).mean().item(), near(1))
     seen(f"{words}: reciprocal rank", f.reciprocal_rank(scores, labels).mean().item(), near(1))
 scores = torch.full((100,), nan)

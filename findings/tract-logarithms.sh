@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: LogSoftmax, ReduceLogSumExp and Softplus are computed so that large inputs do no harm, as every framework does.
-# Happens: LogSoftmax is −∞ below −104, and −87.2 for −90: it is the logarithm of a softmax with its floor. ReduceLogSumExp of 90 is ∞, and of
-#   −104 −∞. Softplus of 89 is ∞, of −17 0. ONNX Runtime is right; so is OpenVINO, but for 0 as Softplus of −17.
+# Happens: LogSoftmax is −∞ below −104, and −87.2 for −90: it is the logarithm of a softmax with its floor. ReduceLogSumExp of 90 is ∞, and
+#   of −104 −∞. Softplus of 89 is ∞, of −17 0. ONNX Runtime is right; so is OpenVINO, but for 0 as Softplus of −17.
 # Versions: tract 0.23.9, openvino 2026.4.1, onnxruntime 1.32.0.
 # Matters: one wrong and certain example makes the mean loss of a test set infinite. Energy scores and standard deviations (softplus of an
 #   output) are infinite for what lies far outside, which is what they are for. The same network had finite numbers in training.

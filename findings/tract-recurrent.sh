@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: attributes of LSTM, GRU and RNN do what the standard says, or the model is refused.
-# Happens: direction="reverse" runs forward, bit for bit. The activations, clip and input_forget are ignored: an RNN with ReLU runs with tanh.
-#   Bidirectional layers, linear_before_reset and the defaults are right.
+# Happens: direction="reverse" runs forward, bit for bit. The activations, clip and input_forget are ignored: an RNN with ReLU runs with
+#   tanh. Bidirectional layers, linear_before_reset and the defaults are right.
 # Versions: tract 0.23.9, onnxruntime 1.32.0.
 # Matters: nothing fails, all numbers are of the usual size, and every score is wrong. torch.nn.RNN(nonlinearity="relu") is exported so.
 # Source: seen by running. tract-onnx reads none of these attributes.
@@ -38,7 +38,10 @@ for op in gates:
     seen(f"{op}, reverse", off(op, direction="reverse"), lambda d: d > .1)
     seen(f"{op}, reverse: the same bits as forward", np.array_equal(run(op, tract, direction="reverse"), run(op, tract)), True)
 seen("GRU, linear_before_reset", off("GRU", linear_before_reset=1), near(0))
-for op, attributes in (("RNN", {"activations": ["Relu"]}), ("LSTM", {"activations": ["HardSigmoid", "Tanh", "Tanh"]}), ("LSTM", {"clip": .3}), ("LSTM", {"input_forget": 1})):
+for op, attributes in (
+    ("RNN", {"activations": ["Relu"]}), ("LSTM", {"activations": ["HardSigmoid", "Tanh", "Tanh"]}), ("LSTM", {"clip": .3}),
+    ("LSTM", {"input_forget": 1}),
+):
     seen(f"{op}, {attributes}", off(op, **attributes), lambda d: d > .01)
     seen(f"{op}, {attributes}: the same bits as without", np.array_equal(run(op, tract, **attributes), run(op, tract)), True)
 END

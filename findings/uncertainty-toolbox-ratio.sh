@@ -1,9 +1,10 @@
 #!/bin/sh
 # Expected: the factor for standard deviations that are ten times too large is .1.
-# Happens: optimize_recalibration_ratio gives 100, the end of its range: they are then a thousand times too large. Its search begins where the
-#   calibration error of such deviations hardly changes, and goes up. Three times too large, and 50 times too small, it is right.
+# Happens: optimize_recalibration_ratio gives 100, the end of its range: they are then a thousand times too large. Its search begins where
+#   the calibration error of such deviations hardly changes, and goes up. Three times too large, and 50 times too small, it is right.
 # Versions: uncertainty-toolbox 0.1.1, scipy 1.17.1.
-# Matters: deviations that are far too large are usual for posteriors (damping, prior), and this function is there to mend them. It warns of nothing.
+# Matters: deviations that are far too large are usual for posteriors (damping, prior), and this function is there to mend them. It warns of
+#   nothing.
 # Source: seen by running.
 . "$(dirname "$0")/lib.sh"
 packages numpy==2.4.6 scipy==1.17.1 scikit-learn==1.9.1 uncertainty-toolbox==0.1.1

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +29,7 @@ const outputsName = "outputs"
 type outputsRequest struct {
 	Name   string // of the model in messages
 	Of     open.OutputsOf
-	Verify bool // run the examples that the model has inside: there is no reply
+	Verify bool // run the examples that the model has inside: the reply is empty
 }
 
 // An outputsReply comes back through standard output.
@@ -51,16 +50,15 @@ func outputsCommand(a *app) *command {
 			if len(args) != 1 || json.NewDecoder(os.Stdin).Decode(&asked) != nil {
 				return console.Usagef("swagwrap doctor MODEL verifies a model", "%s: export and doctor start this command", outputsName)
 			}
+			var reply outputsReply
+			why, err := error(nil), error(nil)
 			if asked.Verify {
-				return open.VerifyModel(ctx, a.Opener, how, args[0])
+				err = open.VerifyModel(ctx, a.Opener, how, args[0])
+			} else if reply.Stored, why, err = asked.here(ctx, a, how, args[0]); why != nil {
+				reply.Why = why.Error()
 			}
-			s, why, err := asked.here(ctx, a, how, args[0])
 			if err != nil {
 				return err
-			}
-			reply := outputsReply{Stored: s}
-			if why != nil {
-				reply.Why = why.Error()
 			}
 			return json.NewEncoder(a.Stdout).Encode(reply)
 		},
@@ -98,16 +96,44 @@ func (r outputsRequest) elsewhere(ctx context.Context, words []string, path stri
 	var printed, messages bytes.Buffer
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(request), &printed, &messages
 	err = child.Run()
-	reply := &outputsReply{}
-	switch c := crashOf(child.ProcessState, messages.String()); {
+	reply, end := &outputsReply{}, howEnded(child.ProcessState, messages.String())
+	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case c != nil:
-		return nil, c.of(r.Name, hints)
-	case err != nil || json.Unmarshal(printed.Bytes(), reply) != nil:
+	case err == nil && json.Unmarshal(printed.Bytes(), reply) == nil:
+		return reply, nil
+	case end == "":
 		return nil, nil
 	}
-	return reply, nil
+	err = fmt.Errorf("%s: ONNX Runtime ended its process when it ran the model: %s", r.Name, end)
+	if strings.HasPrefix(end, "SIGKILL") { // not a fault of the model
+		return nil, console.Retry(err, "the system ends a process so if memory is short: --memory SIZE and --threads N need less")
+	}
+	return nil, console.BadInput(err,
+		append(hints, "--ort-lib FILE takes another ONNX Runtime; `swagwrap doctor` shows which one is used")...)
+}
+
+// goSignal matches the signal for which Go's runtime ended a process with exit code 2, and anError a command's own end.
+var goSignal, anError = regexp.MustCompile(`(?m)^(?:\[signal )?(SIG[A-Z]+): `), regexp.MustCompile(`(?m)^error: `)
+
+// howEnded names the signal or the exit code of a process that a fault ended, and its first message. It returns "" if the process ended
+// with an error, or did not start.
+func howEnded(p *os.ProcessState, messages string) (end string) {
+	if p == nil {
+		return ""
+	}
+	if m := goSignal.FindStringSubmatch(messages); m != nil {
+		end = m[1]
+	} else if status := p.Sys().(syscall.WaitStatus); status.Signaled() {
+		end = unix.SignalName(status.Signal())
+	} else if end = fmt.Sprintf("exit code %d", p.ExitCode()); anError.MatchString(messages) {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(messages), "\n")
+	if goSignal.MatchString(first) {
+		first = ""
+	}
+	return join(", ", end, first)
 }
 
 // runtimeFlags are those of the hidden command.
@@ -129,40 +155,4 @@ func (o *exportOptions) outputs(ctx context.Context, path string, asked outputsR
 	default:
 		return reply.Stored, nil, nil
 	}
-}
-
-// A crash is the end of a process by a fault.
-type crash struct {
-	signal string // such as SIGSEGV; "" if it is not known
-	first  string // line that the process printed
-}
-
-// goSignal matches the signal for which Go's runtime ended a process with exit code 2.
-var goSignal = regexp.MustCompile(`(?m)^(?:\[signal )?(SIG[A-Z]+): `)
-
-// crashOf returns nil for a process that ended in order, or did not start.
-func crashOf(p *os.ProcessState, messages string) *crash {
-	if p == nil || p.ExitCode() >= 0 && p.ExitCode() != console.Crashed {
-		return nil
-	}
-	c := &crash{}
-	if m := goSignal.FindStringSubmatch(messages); m != nil {
-		c.signal = m[1]
-	} else if status := p.Sys().(syscall.WaitStatus); status.Signaled() {
-		c.signal = unix.SignalName(status.Signal())
-	}
-	if first, _, _ := strings.Cut(strings.TrimSpace(messages), "\n"); !goSignal.MatchString(first) {
-		c.first = first
-	}
-	return c
-}
-
-// of returns the error for a model.
-func (c *crash) of(model string, hints []string) error {
-	err := fmt.Errorf("%s: ONNX Runtime ended its process when it ran the model: %s", model,
-		join(", ", cmp.Or(c.signal, "crash"), c.first))
-	if c.signal == "SIGKILL" { // not a fault of the model
-		return console.Retry(err, "the system ends a process so if memory is short: --memory SIZE and --threads N need less")
-	}
-	return console.BadInput(err, append(hints, "--ort-lib FILE takes another ONNX Runtime; `swagwrap doctor` shows which one is used")...)
 }

@@ -27,7 +27,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Exit codes. They are an interface: batch schedulers use them to decide whether to retry.
+// Exit codes. They are an interface: batch schedulers use them to decide whether to retry. Code 2 is reserved for
+// crashes.
 const (
 	exitOK         = 0
 	exitFailed     = 1  // may be retried
@@ -64,9 +65,6 @@ func Missing(hint, format string, args ...any) error {
 func Usagef(hint, format string, args ...any) error {
 	return &Failure{exitUsage, fmt.Errorf(format, args...), Hints(hint)}
 }
-
-// Crashed is the exit code of a process that Go's runtime ended. No command chooses it.
-const Crashed = 2
 
 // Retry marks err as a failure of the moment, unless it is already marked.
 func Retry(err error, hints ...string) error { return mark(exitFailed, err, hints) }
