@@ -118,8 +118,11 @@ func (j fusing) row(values []float64) string {
 
 func (j fusing) scale(x string, by float32) string { return j.Op("Mul", x, j.number(by)) }
 
-// missing adds 1 where x is 0, and 0 where x is above it.
-func (j fusing) missing(x string) string { return j.Op("Sub", j.number(1), j.Sign(x)) }
+// missing adds 1 where a probability is 0, and 0 where it is above. An average may round to a little more than 1, and rten takes 1 as the
+// sign of 0.
+func (j fusing) missing(x string) string {
+	return j.Op("Relu", j.Op("Sub", j.number(1), j.Op("Ceil", x)))
+}
 
 // logOf adds log x, or 0 if x is 0. So 0·log 0 is 0.
 func (j fusing) logOf(x string) string { return j.Op("Log", j.Op("Add", x, j.missing(x))) }
