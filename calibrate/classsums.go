@@ -65,7 +65,6 @@ func (s *ClassSums) count(at int, n int64) {
 	}
 }
 
-// matrix returns the confusion matrix.
 func (s *ClassSums) matrix() []int64 {
 	out := make([]int64, s.Classes*s.Classes)
 	s.eachPair(func(at int, n int64) { out[at] += n })

@@ -76,7 +76,6 @@ func unitFolds(rng *rand.Rand, units []int, n, folds int) [][]int {
 	return parts
 }
 
-// rowsOf returns the rows of each unit.
 func rowsOf(units []int) [][]int {
 	of := make([][]int, slices.Max(units)+1)
 	for i, k := range units {

@@ -102,7 +102,6 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	return m
 }
 
-// conform sets Sets.
 func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
 	by := []method{aps, raps, classwise}
 	if opts.Short {

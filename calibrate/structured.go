@@ -236,7 +236,6 @@ func (q *structuredProblem) nll(x []float64) float64 {
 	return total / float64(q.n)
 }
 
-// value returns the objective at x.
 func (q *structuredProblem) value(x []float64) float64 {
 	nll, squares := q.nll(x), 0.0
 	for _, b := range x[q.weights():] {
@@ -311,7 +310,6 @@ func equal(a, b []float64) bool {
 // enoughSteps bounds the steps of L-BFGS. Most fits take 20 to 60.
 const enoughSteps = 500
 
-// minimise returns the best x.
 func (q *structuredProblem) minimise() (x []float64, converged bool, err error) {
 	settings := &optimize.Settings{GradientThreshold: 1e-6, MajorIterations: enoughSteps,
 		Converger: &optimize.FunctionConverge{Absolute: 1e-10, Iterations: 5}}
@@ -335,7 +333,6 @@ func (q *structuredProblem) minimise() (x []float64, converged bool, err error) 
 	return floats.MulTo(at, r.X, q.unit), r.Status != optimize.IterationLimit, nil
 }
 
-// absent returns the classes without a label.
 func absent(labels []int, classes int) (none []int) {
 	seen := make([]bool, classes)
 	for _, c := range labels {

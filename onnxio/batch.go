@@ -104,7 +104,6 @@ func (v Value) freed() []byte {
 	return wire.Value(v.Name, v.ElemType, shape, nil)
 }
 
-// addInts adds a list of int64 as an initializer.
 func (e *Edit) addInts(name string, values []int64) {
 	var raw []byte
 	for _, v := range values {

@@ -1,12 +1,13 @@
 package onnxio
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
-
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -72,11 +73,11 @@ func WithFlags(m *Model, suffix string) (*Model, error) {
 			e.AddGraphOutput(o.Name+suffix, Float)
 		}
 	}
-	return e.model()
+	return changed(e)
 }
 
-// model returns the model with its own weights and the changes.
-func (e *Edit) model() (*Model, error) {
+// changed returns the model with its own weights and the changes.
+func changed(e *Edit) (*Model, error) {
 	none := &weights.Layout{}
 	t, err := e.Template(none)
 	if err != nil {
@@ -95,11 +96,11 @@ func (e *Edit) TrainBatchNorm(bn BatchNorm, mean, variance string) {
 	}
 	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
 	e.remove(n, n.outputs[1:])
-	e.train(bn, mean, variance)
+	train(e, bn, mean, variance)
 }
 
 // train gives a batch norm of one output those of training mode.
-func (e *Edit) train(bn BatchNorm, mean, variance string) {
+func train(e *Edit, bn BatchNorm, mean, variance string) {
 	e.appendOutput(bn.Node, mean)
 	e.appendOutput(bn.Node, variance)
 	if bn.OldOpset {
@@ -251,7 +252,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	}
 	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]wire.Splice)}
 	if e.move == moveOut {
-		c.newName = e.unusedName()
+		c.newName = unusedFile(e.m)
 	}
 	for _, t := range e.m.tensors {
 		if gone[t] || e.dropped[t] {
@@ -291,10 +292,10 @@ func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
 	return fills, nil
 }
 
-// unusedName returns a name for a new data file.
-func (e *Edit) unusedName() string {
-	taken := map[string]bool{e.m.fileName(): true}
-	for _, t := range e.m.tensors {
+// unusedFile returns a name for a new data file of the model.
+func unusedFile(m *Model) string {
+	taken := map[string]bool{m.fileName(): true}
+	for _, t := range m.tensors {
 		if t.external != nil {
 			taken[t.external.location] = true
 		}
@@ -308,4 +309,39 @@ func unused(name string, taken map[string]bool) string {
 		name += "_"
 	}
 	return name
+}
+
+// MixBatchNorm is [Edit.TrainBatchNorm], but the layer normalises by a mixture of its own statistics and those of the batch
+// (Schneider et al. 2020). The batch has the share w of mean and second moment. MixBatchNorm changes nothing and returns false
+// if the layer does not compute in float32, or is written out in operators.
+func (e *Edit) MixBatchNorm(bn BatchNorm, w float64, mean, variance string) bool {
+	n := bn.Node
+	if bn.Written != nil || bn.ElemType != Float {
+		return false
+	}
+	name := func(what string) string { return mean + "_" + what }
+	constant := func(what string, v float64) string {
+		e.addInitializer(name(what), Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(v))))
+		return name(what)
+	}
+	share, rest, both := constant("share", w), constant("rest", 1-w), constant("both", w*(1-w))
+	e.setAttribute(n, "momentum", wire.Float("momentum", 0))
+	e.remove(n, n.outputs)
+	e.appendOutput(n, name("unused"))
+	train(e, bn, mean, variance)
+	var nodes []byte
+	add := func(op, output string, inputs ...string) string {
+		nodes = append(nodes, wire.Node(op, output+"_node", inputs, []string{output})...)
+		return output
+	}
+	rowFlow := add("Sub", name("apart"), mean, n.Inputs[3])
+	mixedMean := add("Add", name("mixed_mean"), n.Inputs[3], add("Mul", name("moved"), rowFlow, share))
+	within := add("Add", name("within"), add("Mul", name("own"), n.Inputs[4], rest), add("Mul", name("batch"), variance, share))
+	between := add("Mul", name("between"), add("Mul", name("squared"), rowFlow, rowFlow), both)
+	mixedVariance := add("Add", name("mixed_variance"), within, between)
+	nodes = append(nodes, wire.Node("BatchNormalization", name("mixed_node"),
+		[]string{n.Inputs[0], n.Inputs[1], n.Inputs[2], mixedMean, mixedVariance},
+		n.Outputs[:1], wire.Float("epsilon", float32(bn.Epsilon)))...)
+	e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, nodes, n.msg.Parent)
+	return true
 }

@@ -71,7 +71,6 @@ func (m *Model) formulas() *formulas {
 	return f
 }
 
-// input returns the vector at input k of p, or nil.
 func (f *formulas) input(p Place, k int) *perChannel {
 	t := p.Tensors[k]
 	switch {

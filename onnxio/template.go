@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
-
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -86,7 +85,7 @@ func NewPortableTemplate(m *Model, l *weights.Layout) (t *Template, unknown []st
 	if t, err = m.template(l, func(e *Edit) { e.Simplify(); e.tensors = true }); err == nil {
 		t, err = t.withoutTraces(m.Path, l)
 	}
-	for _, change := range []func(e *Edit){(*Edit).joinOutputs, func(e *Edit) { nameNodes(e); unknown = e.addShapes() }} {
+	for _, change := range []func(e *Edit){joinOutputs, func(e *Edit) { nameNodes(e); unknown = e.addShapes() }} {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -459,4 +458,23 @@ func releaser(v weights.Vector) func() {
 		return r.Release
 	}
 	return func() {}
+}
+
+// OneFile returns the model with all elements in one file, which can be rendered in memory. A model that is in one file
+// already does not change.
+func (f Filled) OneFile() (Filled, error) {
+	t := f.Template
+	if len(t.files) == 1 {
+		return f, nil
+	}
+	t.join.Do(func() {
+		m, err := t.Model(t.files[0].name, f.Layout)
+		if t.wholeErr = err; err == nil {
+			e := m.Edit()
+			e.move = moveIn
+			t.whole, t.wholeErr = e.Template(f.Layout)
+		}
+	})
+	f.Template = t.whole
+	return f, t.wholeErr
 }

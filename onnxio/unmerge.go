@@ -41,5 +41,5 @@ func (m *Model) Unmerge(names []string) (*Model, error) {
 		e.splice(m.Graph.Producer(name).msg.Span(), nil, m.Graph.msg)
 		e.append(m.Graph.msg, wire.Initializer(name, of.ElemType, of.Shape, m.Elements(of)))
 	}
-	return e.model()
+	return changed(e)
 }

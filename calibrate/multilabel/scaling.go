@@ -178,7 +178,6 @@ type known struct {
 	targets []int
 }
 
-// gather checks the logits and groups them by label.
 func gather(logits []float64, labels int, targets []int) ([]known, error) {
 	data, found := make([]known, labels), false
 	for k, y := range targets {

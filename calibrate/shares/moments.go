@@ -37,7 +37,6 @@ func (s *sums) flush() {
 	s.rows = s.rows[:0]
 }
 
-// mean returns the mean of the vectors.
 func (s *sums) mean() []float64 {
 	return floats.ScaleTo(make([]float64, len(s.sum)), 1/float64(s.n), s.sum)
 }
@@ -50,7 +49,6 @@ func (s *sums) second() *mat.SymDense {
 	return out
 }
 
-// covariance returns the covariance of the vectors.
 func (s *sums) covariance() *mat.SymDense {
 	out := s.second()
 	mean := mat.NewVecDense(len(s.sum), s.mean())

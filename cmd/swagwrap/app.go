@@ -80,7 +80,6 @@ type command struct {
 	run func(ctx context.Context, args []string) error
 }
 
-// commands returns the commands of the program.
 func (a *app) commands() []*command {
 	return []*command{
 		tryCommand(a), inspectCommand(a), fitCommand(a), sampleCommand(a), exportCommand(a), listCommand(a), prepareCommand(a),
@@ -89,7 +88,6 @@ func (a *app) commands() []*command {
 	}
 }
 
-// command returns the command with a name, which exists.
 func (a *app) command(name string) *command {
 	all := a.commands()
 	return all[slices.IndexFunc(all, func(c *command) bool { return c.name == name })]
@@ -298,7 +296,6 @@ var fromElsewhere = map[string]string{
 	"temperature": "calibrate",
 }
 
-// unknownCommand returns the error for a command that does not exist.
 func unknownCommand(c *cli.Context, name string) error {
 	var names []string
 	for _, cmd := range c.App.VisibleCommands() {

@@ -126,7 +126,6 @@ func (o *calibrateOptions) rows() flags.Table {
 	return o.Table
 }
 
-// methodUsage lists the methods.
 func methodUsage() string {
 	list := func(of target.Kind) string {
 		var names []string

@@ -272,7 +272,6 @@ func (o *compareOptions) showFirst(bar *console.Bar) func(*compare.Method) {
 	}
 }
 
-// openShift reads --shift.
 func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) error {
 	if o.shift == "" {
 		return nil

@@ -169,7 +169,6 @@ func namesOf(parts []*records.Saved, schema *predictions.Schema, groups string) 
 	return savedNames(parts[0].Path, names), nil
 }
 
-// savedNames returns examples that have the names of saved rows.
 func savedNames(path string, names []string) keys.Examples {
 	return keys.Examples{Len: len(names), Name: func(i int) string {
 		return names[i]

@@ -60,7 +60,6 @@ func (m *scoreMontage) withMaps(w *mapWriter) error {
 	return nil
 }
 
-// panels returns example i and its maps.
 func (m *scoreMontage) panels(i int) (image.Image, error) {
 	img, err := m.image(i)
 	if err != nil {

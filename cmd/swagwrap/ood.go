@@ -104,7 +104,6 @@ func (o *oodOptions) ood(ctx context.Context) error {
 	return o.Show(pages, &found.BatchNorm, found.Show())
 }
 
-// detection runs the methods on the images.
 func (o *oodOptions) detection(ctx context.Context) (*ood.Result, error) {
 	if o.key != "" {
 		return nil, console.Usagef("leave it out", "--key is for saved predictions, and networks give theirs")
@@ -152,7 +151,6 @@ func (o *oodOptions) detection(ctx context.Context) (*ood.Result, error) {
 	return found, nil
 }
 
-// savedDetection scores saved predictions.
 func (o *oodOptions) savedDetection(_ context.Context) (*ood.Result, error) {
 	in, out := o.args[0], o.args[1]
 	for _, path := range o.args {

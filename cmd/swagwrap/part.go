@@ -30,7 +30,6 @@ func partRow(r flags.Row, field *part) *flags.Row {
 	return flags.Parsed(r, field, parsePart)
 }
 
-// parsePart parses --part.
 func parsePart(s string) (p part, err error) {
 	which, of, _ := strings.Cut(s, "/")
 	if p.Of, err = strconv.Atoi(of); err != nil || p.Of < 1 || p.Of > records.MaxParts {
@@ -121,7 +120,6 @@ func (job *scoreJob) partDone(e existing, path string, head *records.Head) (bool
 // partial returns the path of the work file of an output.
 func partial(output string) string { return output + kind.WorkSuffix }
 
-// openRows opens the work file of the output at path.
 func (job *scoreJob) openRows(e existing, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
 	how := records.Refuse
 	if e.force {

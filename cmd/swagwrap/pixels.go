@@ -172,7 +172,6 @@ func parseTiling(s string) (t dataset.Tiling, err error) {
 	return t, nil
 }
 
-// tiles returns the tiling of a network's pictures.
 func (o scoreOptions) tiles(n *infer.Network) (t dataset.Tiling, err error) {
 	if o.tiling.Size == 0 {
 		return t, nil

@@ -275,7 +275,6 @@ func writeRows(ctx context.Context, out *console.Output, format string, s *predi
 	return console.BadOutput(err)
 }
 
-// target returns the path of the run's output.
 func (job *scoreJob) target() string {
 	if p := job.Part; p != nil {
 		return records.PartName(job.output.Path, p.Index, p.Of)
@@ -292,7 +291,6 @@ func (job *scoreJob) head() (*records.Head, error) {
 	return job.schema.Head(job.scorer.Task().About().Name, part, job.parameters)
 }
 
-// scorePart writes the rows of a part to its file.
 func (job *scoreJob) scorePart(ctx context.Context) error {
 	head, err := job.head()
 	if err != nil {

@@ -79,7 +79,6 @@ func (o memberOptions) settings(given bool) (s ensemble.Settings) {
 	return s
 }
 
-// read reads the file of --settings, if there is one.
 func (s *chosenSettings) read(a *app) error {
 	if s.file == "" {
 		return nil

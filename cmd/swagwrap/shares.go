@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 )
 
-// sharesRow makes the row of --shares.
 func sharesRow(r flags.Row, shares *string) *flags.Row {
 	r.Name = "shares"
 	return flags.Text(r, shares)

@@ -137,7 +137,6 @@ func (o *studyOptions) finish() error {
 	return o.kept.check(o.Table)
 }
 
-// openPages opens the pages of a study.
 func (o *studyOptions) openPages() (*console.Pages, error) {
 	o.report.Spell = o.spelling.Line
 	return o.OpenPages(o.report, o.kept.part.Of == 0)

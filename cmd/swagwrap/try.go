@@ -723,7 +723,6 @@ func (t *trial) made(r *study.Document) (path string) {
 	return path
 }
 
-// reading returns the flags that say how to read data.
 func (t *trial) reading() []string {
 	return t.those(t.notFit(flags.Data(new(open.DataOptions), new(open.NetworkOptions))))
 }
@@ -743,7 +742,6 @@ func (t *trial) score(r *study.Document) []string {
 	return []string{here(), console.Shell(namedAll(line)...)}
 }
 
-// next returns the text of NEXT.md.
 func (t *trial) next() (string, error) {
 	p, err := swag.Open(t.at("posterior.safetensors"))
 	if err != nil {

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
-
-	"github.com/swagwrap/swagwrap/internal/file"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
@@ -95,4 +96,68 @@ func (t *tunedSettings) finish(r *compare.Result) (*console.Output, error) {
 		Chosen:    chosen,
 	}
 	return t.out, console.BadOutput(console.WriteJSON(t.out, settings))
+}
+
+// chooseScale lets the validation data choose the scale of SWAG, and prints what that cost. The comparison gets a row for a scale
+// that is not the paper's. It returns what was chosen in words, or "" without a choice.
+func (o *compareOptions) chooseScale(ctx context.Context, in *open.Study, run infer.Run) (string, error) {
+	if !in.ChoosesScale() {
+		return "", nil
+	}
+	s := &sweep.Sweep{
+		Network:    in.Runs[0].Network,
+		BatchNorm:  in.Inputs.BatchNorm,
+		Validation: in.Validation,
+		Members:    cmp.Or(in.Members, ensemble.DefaultMembers),
+		Seed:       in.Seed,
+		Antithetic: in.Antithetic,
+		Orthogonal: in.Orthogonal,
+	}
+	bar := o.Progress(ctx, "scale", s.ScaleImages())
+	s.Resize, run.Progress = bar.Resize, bar.Add
+	before := compare.CPUSeconds()
+	chosen, err := s.ChooseScale(ctx, run)
+	bar.Done()
+	if err != nil {
+		return "", console.BadInput(err)
+	}
+	o.Logf("%v It took %s of CPU time (--scale 0.5 leaves it out)", chosen, span(compare.CPUSeconds()-before))
+	if chosen.Scale != chosen.Paper || slices.Contains(in.Asked, baseline.SWAGTuned) {
+		how := in.Draws()
+		how.Scale = chosen.Scale
+		in.Tuned, in.TunedScale = &how, true
+	}
+	return chosen.String(), nil
+}
+
+// chooseWindow lets the validation data choose which checkpoints are averaged, and prints what that cost. It returns what was found in
+// words, with the command that takes these checkpoints, or "" if the posterior has the best average that the labels can prove.
+func (o *compareOptions) chooseWindow(ctx context.Context, c *compare.Comparison, in *open.Study, run infer.Run) (string, error) {
+	if o.Chosen || !in.ChoosesWindow() || c.Unit != nil { // examples of one unit prove less than their number
+		return "", nil
+	}
+	n, models := in.Runs[0].Network, in.Runs[0].Checkpoints
+	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Seed: in.Seed}
+	if len(s.Windows()) == 1 {
+		return "", nil
+	}
+	bar := o.Progress(ctx, "windows", s.WindowImages())
+	run.Progress = bar.Add
+	before := compare.CPUSeconds()
+	chosen, err := s.ChooseWindow(ctx, run, models)
+	bar.Done()
+	if err != nil {
+		return "", console.BadInput(err)
+	}
+	c.Averages = chosen.Found()
+	o.Logf("%v It took %s of CPU time", chosen, span(compare.CPUSeconds()-before))
+	if !chosen.Better() {
+		return "", nil
+	}
+	name, value := chosen.Setting()
+	if o.Refit != nil {
+		return "", o.Refit(chosen.Found(), string(name), value)
+	}
+	take := setting.Line(setting.Fit.With(name.With(value), setting.Output.With("NEW.safetensors"), n.Posterior.Path))
+	return chosen.String() + " The table is about all checkpoints. Compare the better average too: " + take + ". ", nil
 }

@@ -173,7 +173,6 @@ var large = map[string]struct {
 	reason  string
 }{
 	"onnxio.Model":                 {66, "it is the public reader of a file format, and each method reads one part of a graph"},
-	"internal/infer.Scorer":        {41, "it is one run of networks, with its plan, its sessions and its states"},
 	"internal/task.regressionTask": {46, "it implements a task, and the further interfaces that only numbers need"},
 	"internal/open.Opener":         {43, "it is the door to all files, and each method opens or checks one kind of them"},
 }

@@ -196,7 +196,6 @@ func sizeParam(to *[2]int) param {
 	}}
 }
 
-// filterParams are an interpolation and antialias.
 func filterParams(f *picture.Filter) []param {
 	text := unless(*f, picture.Bilinear, fmt.Sprintf("'%s'", *f))
 	return []param{{name: "interpolation", text: text, read: func(_ *arguments, v value) string {

@@ -62,7 +62,6 @@ func (d *rowed) Past(i int) int { return d.span(i).Past }
 // Source implements [Stateful].
 func (d *rowed) Source() Stateful { return cmp.Or(d.whole, d) }
 
-// openText opens the text that the only input has.
 func openText(inputs []string, opts Options) (Dataset, error) {
 	if len(inputs) > 1 {
 		return nil, fmt.Errorf("%s: another text, want one", inputs[1])
@@ -92,7 +91,6 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 	return d.prepared(), nil
 }
 
-// load reads the tokens.
 func (d *texts) load(path string, opts Options) error {
 	vocabulary := opts.Known.Classes
 	of := cmp.Or(d.settings.Vocabulary, "class names")
@@ -176,7 +174,6 @@ var ErrTokenizer = errors.New("want the tokenizer of its training")
 // ErrVocabulary is the error of a text whose words have no numbers.
 var ErrVocabulary = errors.New("a text, and no vocabulary says which number each word has")
 
-// array reads an array of token numbers.
 func (d *texts) array(path string, vocabulary []string) error {
 	f, err := numpy.Open(path)
 	if err != nil {
@@ -275,7 +272,6 @@ func Given(name string) string {
 	return ""
 }
 
-// cut cuts the text into windows.
 func (d *texts) cut() (err error) {
 	if d.spans, err = d.settings.Cut(d.Tokens, d.longest); err != nil {
 		return err
@@ -432,7 +428,6 @@ func Rows(d Dataset, from, to int) Dataset {
 	return &rowed{&part, cmp.Or(all.whole, all)}
 }
 
-// prepared returns the text as a dataset.
 func (d *texts) prepared() Dataset {
 	d.prepare()
 	if d.settings.Window > 0 {

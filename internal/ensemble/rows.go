@@ -68,7 +68,6 @@ func (s *Scorer) averaged(c *infer.Chunk, i int) (t task.Task, a task.Average, r
 	return t, a, ran, err
 }
 
-// begin begins a row.
 func (s *Scorer) begin(r *predictions.Row, index int, path string, label target.Target) {
 	*r = predictions.Row{Index: index, Path: path, Label: target.Unknown, Values: r.Values[:0], Sums: r.Sums[:0]}
 	if !s.labels.Dense() {

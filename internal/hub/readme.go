@@ -115,7 +115,6 @@ func (c Card) figures(b *strings.Builder) {
 
 func short(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-// label names a metric with its interval.
 func (m Metric) label() string {
 	if m.Interval == nil {
 		return m.Name

@@ -48,7 +48,6 @@ func (d *deviceSums) session(ctx context.Context, e *Engine, how onnxio.AddUp) (
 	return s, nil
 }
 
-// close ends the sessions.
 func (d *deviceSums) close() {
 	for _, s := range d.sessions {
 		s.Close()

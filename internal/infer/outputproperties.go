@@ -101,7 +101,6 @@ func (s span) mul(o span) span {
 	return sound(slices.Min(all), slices.Max(all))
 }
 
-// inverse returns the range of 1/x.
 func (s span) inverse() span {
 	if s.low < 0 && s.high > 0 {
 		return anything

@@ -150,7 +150,6 @@ func askSets(e *programs.SeveralError) error {
 	return Usagef(strings.Join(hints, "\n"), "%w", e)
 }
 
-// noCheckpoints returns the error for a folder without checkpoints.
 func noCheckpoints(folder *programs.Folder) error {
 	dir := folder.Dir
 	var refused *statefile.Error

@@ -117,7 +117,6 @@ func (a *Opener) checkInputs(ctx context.Context, e *infer.Engine, runners *prob
 	return reports, nil
 }
 
-// hold returns a sample of the data.
 func (in Probe) hold(e *infer.Engine) (*probe.Sample, error) {
 	sample, err := probe.Hold(in.Data, e.Memory().Checked(), e.Threads())
 	if err != nil && (sample == nil || !in.SkipErrors) {

@@ -142,7 +142,6 @@ func (r *Runtime) speed(ctx context.Context, p Provider) (best float64, err erro
 //go:embed testdata/linear.onnx
 var tiny []byte
 
-// try loads and runs the tiny network.
 func (r *Runtime) try(ctx context.Context, p Provider) error {
 	s, err := r.NewSession(tiny, Options{Threads: 1, Provider: p})
 	if err != nil {

@@ -118,7 +118,6 @@ type pick struct {
 // A picker chooses columns. It fails if required columns are missing.
 type picker func([]savedColumn) ([]pick, error)
 
-// pickWanted picks the columns whose names are in wanted.
 func pickWanted(columns []savedColumn, wanted []Wanted) (picks []pick, err error) {
 	at := map[string]int{}
 	for i, c := range columns {

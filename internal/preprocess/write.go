@@ -104,7 +104,6 @@ func (s Settings) scale() float64 {
 	return s.Scale
 }
 
-// perChannel returns one value for each channel.
 func (s Settings) perChannel(values []float64, usual float64) []float64 {
 	switch len(values) {
 	case 0:

@@ -108,7 +108,6 @@ func (s *search) classes(ctx context.Context) (*Cause, error) {
 	}, nil
 }
 
-// label names a class of the labels.
 func (s *search) label(class int) string {
 	if names := s.Data.ClassNames(); class < len(names) {
 		return fmt.Sprintf("%d (%s)", class, names[class])

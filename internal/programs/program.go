@@ -300,7 +300,6 @@ func (r *Run) Pad() (token int64, from string, ok bool) {
 	return 0, "", false
 }
 
-// tokenOf returns the number of a token.
 func tokenOf(v any) (n int64, ok bool) {
 	of := numbersOf(v)
 	if len(of) != 1 || of[0] < 0 || of[0] != float64(int64(of[0])) {

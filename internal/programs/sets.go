@@ -94,7 +94,6 @@ func (f *Folder) Choose(fits func(*statefile.File) bool) (*Choice, error) {
 	return c, nil
 }
 
-// averaged reports whether the files of a set say that they are averages.
 func (f *Folder) averaged(s Set) bool {
 	file, err := f.Open(s.Paths[len(s.Paths)-1])
 	return err == nil && !slices.ContainsFunc(file.StateDicts(), func(sd *statefile.StateDict) bool { return sd.Average().Mark == "" })

@@ -125,7 +125,6 @@ func (f *File) readOthers() error {
 	return f.readRaw()
 }
 
-// readRaw reads the raw examples.
 func (f *File) readRaw() error {
 	raw, ok := f.other(keyRaw)
 	sizes, of := f.other(keySizes)

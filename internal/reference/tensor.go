@@ -35,7 +35,6 @@ const (
 	fieldDims, fieldType, fieldFloats, fieldInts32, fieldInts64, fieldRaw, fieldDoubles = 1, 2, 4, 5, 7, 9, 10
 )
 
-// readTensor reads a TensorProto.
 func readTensor(data []byte) (a numpy.Array, err error) {
 	var elements []byte
 	var whole []uint64
@@ -154,7 +153,6 @@ func tensorOf(v onnxio.Value, a numpy.Array) (ort.Tensor, error) {
 	return t, nil
 }
 
-// pick returns the given examples of a tensor.
 func pick(t ort.Tensor, examples []int) ort.Tensor {
 	n := int(t.Shape[0])
 	out := ort.Tensor{Name: t.Name, Type: t.Type, Shape: append([]int64{int64(len(examples))}, t.Shape[1:]...)}

@@ -146,7 +146,6 @@ func (form *Form) Config() ([]byte, error) {
 	return b, err
 }
 
-// copyOthers copies those files.
 func (w *Weights) copyOthers(write func(string, func(File) error) error) error {
 	names, _, err := w.Others()
 	if err != nil {

@@ -221,7 +221,6 @@ type Weights struct {
 	As weights.DType
 }
 
-// dtype returns the type that a tensor is written in.
 func (w *Weights) dtype(t tensor) weights.DType {
 	if w.As == weights.Invalid || !t.dtype.IsFloat() {
 		return t.dtype
@@ -245,7 +244,6 @@ func (w *Weights) vector(t tensor) (weights.Vector, weights.Tensor, error) {
 	return w.Statistics, entry, nil
 }
 
-// entry returns the tensor as it is written.
 func (w *Weights) entry(t tensor) statefile.Entry {
 	e := statefile.Entry{Name: t.name, DType: w.dtype(t), Shape: t.shape, Of: t.of}
 	e.Elements = func(out io.Writer) error {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -216,4 +217,83 @@ func (k Kind) Check(row []float64) error {
 		}
 	}
 	return nil
+}
+
+// White remembers which number the labels of one data set have for class 1 of two classes: 1, or 255 as drawing programs write
+// white. It may not be both. Any number of goroutines may use it.
+type White struct{ one, white atomic.Bool }
+
+// white is the label of white pixels.
+const white = 255
+
+// class returns the class of the label v, which is 1 or 255.
+func (w *White) class(v int64) (int, error) {
+	seen, other := &w.one, &w.white
+	if v == white {
+		seen, other = other, seen
+	}
+	if !seen.Load() {
+		seen.Store(true) // before the other is read, so one of two goroutines sees both
+	}
+	if other.Load() {
+		return 0, fmt.Errorf("label %d, and other labels are %d: want masks of 0 and 1, or of 0 and %d. If %d is no class, fit with %s "+
+			"and this number", v, 1+white-v, white, white, setting.IgnoreIndex)
+	}
+	return 1, nil
+}
+
+// Rule says in words what was found, or returns "".
+func (w *White) Rule() string {
+	if w == nil || !w.white.Load() {
+		return ""
+	}
+	return fmt.Sprintf("label %d is class 1, since the labels have 0 and %d only", white, white)
+}
+
+// Found reports whether a label of class 1 was seen.
+func (w *White) Found() bool { return w.one.Load() || w.white.Load() }
+
+// torch is the class that PyTorch's losses ignore.
+const torch = -100
+
+// NoClass reports whether a stored number stands for a class that is not known: −1 as in files of this program and of many data
+// sets, or −100 as in PyTorch.
+func NoClass(v float64) bool { return v == Unknown || v == torch }
+
+// Signs finds files whose labels are only −1 and 1. Then −1 may be a class, as in LIBSVM and CelebA, or no label. The zero value has
+// seen no label.
+type Signs struct{ minus, plus, other bool }
+
+// Add notes a label.
+func (s *Signs) Add(v float64) {
+	switch v {
+	case -1:
+		s.minus = true
+	case 1:
+		s.plus = true
+	case torch:
+	default:
+		s.other = s.other || v == v
+	}
+}
+
+// Err returns a [SignsError] if all labels are −1 and 1, and both occur.
+func (s *Signs) Err() error {
+	if s.minus && s.plus && !s.other {
+		return &SignsError{}
+	}
+	return nil
+}
+
+// A SignsError is the error for labels that are only −1 and 1.
+type SignsError struct{}
+
+func (*SignsError) Error() string {
+	return "all labels are −1 or 1: −1 may be a class of its own, or no label"
+}
+
+// Hint says what to save instead.
+func (*SignsError) Hint() string {
+	return "if −1 is class 0, save (labels + 1) // 2, or name the classes -1 and 1: " + setting.Fit.With(setting.ClassNames.With("FILE")) +
+		"\nif −1 is no label, save NaN or an empty cell there, or -100 among whole numbers"
 }

@@ -55,7 +55,6 @@ var varianceEach = &method{
 
 func factors(c *Calibration) program { return program{factors: c.Factors} }
 
-// fitFactor fits a factor of the variances of some targets.
 func (t regressionTask) fitFactor(outcomes []float64, known target.Target, of func(target int) bool) (regression.VarianceScaling, error) {
 	var y, means, variances []float64
 	for i, v := range known.Values {

@@ -103,7 +103,6 @@ func (e *classReducer) addTop(j calibrate.Judged) {
 	e.tops = append(e.tops, j.TopLabel)
 }
 
-// add adds the losses of an example.
 func (e *classReducer) add(j calibrate.Judged) {
 	wrong := 1.0
 	if j.Correct {

@@ -58,7 +58,6 @@ func newRegression(s OutputSpec) (Task, bool, error) {
 	return t, s.Count > 0, nil
 }
 
-// describe sets what [Task.About] returns.
 func (t *regressionTask) describe() {
 	size, what := fmt.Sprintf("%d targets", t.targets), "a mean for each"
 	if t.targets == 1 {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -314,3 +315,14 @@ func removeDead(path string, pid int) {
 }
 
 func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+
+// Free returns the number of bytes that this user can still write to the system's folder for temporary files. If the
+// system does not tell, it is very large, and the first write that fails tells.
+func Free() int64 {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(os.TempDir(), &fs); err != nil {
+		return math.MaxInt64
+	}
+	size := uint64(max(1, fs.Bsize))
+	return int64(min(uint64(fs.Bavail), math.MaxInt64/size) * size)
+}

@@ -111,7 +111,6 @@ func (b *bpe) encode(word []rune) ([]piece, error) {
 	return out, nil
 }
 
-// symbols returns the characters of a word as symbols.
 func (b *bpe) symbols(word []rune) ([]symbol, error) {
 	list := make([]symbol, 0, len(word))
 	for _, r := range word {

@@ -231,7 +231,6 @@ func (e *encoder) split(left []split, p part) error {
 	return left[0](p, &e.steps, func(q part) error { return e.split(left[1:], q) })
 }
 
-// word adds the tokens of a word.
 func (e *encoder) word(p part) error {
 	if n := len(p.characters); n > maxWord {
 		return fmt.Errorf("a word of %d characters, which ends at byte %d, want at most %d", n, p.ends[n-1], maxWord)

@@ -686,7 +686,6 @@ func Question(err error) *MissingError {
 	return nil
 }
 
-// digest returns the SHA-256 of a tensor's elements, in hex.
 func digest(x *statefile.Tensor) string {
 	h := sha256.New()
 	for off, n := range stretches(x.Len()) {

@@ -247,7 +247,6 @@ func sizeOfLog(name string) float64 {
 	return 0
 }
 
-// element names an element of a tensor.
 func element(x *statefile.Tensor, i int) string {
 	if len(x.Shape) == 0 {
 		return x.Short

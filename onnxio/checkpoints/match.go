@@ -184,7 +184,6 @@ func namesOf(m *onnxio.Model) map[string]*onnxio.Tensor {
 	return out
 }
 
-// operators counts the nodes of each operator.
 func operators(places []onnxio.Place) map[string]int {
 	count := make(map[string]int)
 	for _, p := range places {
@@ -287,7 +286,6 @@ func causes(ref, m *onnxio.Model) (found []string) {
 	return found
 }
 
-// exporter returns the name of the program that wrote a model.
 func exporter(m *onnxio.Model) string {
 	name := strings.TrimSpace(m.ProducerName + " " + m.ProducerVersion)
 	if name == "" {

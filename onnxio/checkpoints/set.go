@@ -190,7 +190,6 @@ func odd(models []*onnxio.Model, err error) error {
 	return err
 }
 
-// elements returns a tensor's elements in model k.
 func (s *Set) elements(k int, name string) []byte {
 	m := s.Models[k]
 	return m.Elements(m.Tensor(name))
@@ -201,7 +200,6 @@ func (s *Set) differs(name string) bool {
 	return !s.always(func(k int) bool { return s.equal(0, name, k, name) })
 }
 
-// equal compares a tensor of model i with one of model k.
 func (s *Set) equal(i int, a string, k int, b string) bool {
 	if i == k && a == b {
 		return true

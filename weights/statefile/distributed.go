@@ -105,7 +105,6 @@ func (d *distribution) fail(tensor, format string, args ...any) error {
 	return &Error{Path: d.path, Tensor: tensor, What: fmt.Sprintf(format, args...)}
 }
 
-// read reads all tensors.
 func (d *distribution) read(root any) error {
 	of := func(name string) []pair { v, _ := lookup(attributesOf(root), name); return entries(v) }
 	listed, stored := of("state_dict_metadata"), of("storage_data")
@@ -266,7 +265,6 @@ func (d *distribution) one(name string, about any, items []item) error {
 	return nil
 }
 
-// part reads the tensor of an item.
 func (d *distribution) part(it item) (*Tensor, error) {
 	data, path, err := d.bytes(it)
 	if err != nil {

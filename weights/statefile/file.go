@@ -216,7 +216,6 @@ func register(f format) *format {
 	return &f
 }
 
-// formatOf returns the format of a file, or nil.
 func formatOf(path string, head []byte) *format {
 	for _, f := range formats {
 		if f.begins != nil && f.begins(path, head) {
@@ -376,7 +375,6 @@ func (f *File) openFile(path string, of *format) error {
 	return f.parse(path, m.Data)
 }
 
-// parse reads one file.
 func (f *File) parse(path string, data []byte) error {
 	name := path
 	if f.part {

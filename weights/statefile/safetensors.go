@@ -31,7 +31,6 @@ func isSafetensors(_ string, head []byte) bool {
 	return len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head) < 1<<32
 }
 
-// readSafetensors reads the file as one state_dict.
 func (f *File) readSafetensors(path string, data []byte) error {
 	if n := binary.LittleEndian.Uint64(data); n > maxHeader {
 		return &Error{Path: path, What: fmt.Sprintf("a safetensors header of %d bytes, want at most %d", n, maxHeader)}

@@ -75,7 +75,6 @@ func (sd *StateDict) take(left map[string]string, shard string, t *Tensor) {
 	sd.place(t)
 }
 
-// openShard opens one file of several.
 func (f *File) openShard(path string) (*StateDict, error) {
 	m, err := weights.Map(path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"hash/maphash"
 	"os"
 	"path/filepath"
 
@@ -87,4 +88,36 @@ func (e *Example) Open() (f *os.File, release func(), off, size int64, err error
 		off, size = in.off, in.size
 	}
 	return f, func() { f.Close() }, off, size, nil
+}
+
+// Block is the number of bytes at the start, in the middle and at the end of an example that identify it, together with
+// its size.
+const Block = 16 << 10
+
+// Print adds what identifies the content of the example to a hash.
+func (e *Example) Print(h *maphash.Hash) error {
+	f, release, off, size, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer release()
+	for _, at := range Blocks(size) {
+		b := make([]byte, at[1]-at[0])
+		if _, err := f.ReadAt(b, off+at[0]); err != nil {
+			return err
+		}
+		h.Write(b)
+	}
+	return nil
+}
+
+// Blocks returns the begin and end of each block of so many bytes.
+func Blocks(size int64) (all [][2]int64) {
+	if size <= 3*Block {
+		return [][2]int64{{0, size}}
+	}
+	for _, at := range []int64{0, (size - Block) / 2, size - Block} {
+		all = append(all, [2]int64{at, at + Block})
+	}
+	return all
 }

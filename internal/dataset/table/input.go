@@ -92,7 +92,6 @@ func (in Input) InTable(v float64) error {
 	return nil
 }
 
-// row returns the row of number k.
 func (c *Column) row(k int) int {
 	if c.Lengths == nil {
 		return k

@@ -183,7 +183,6 @@ type sizing struct {
 	found    *finding              // by an earlier command; or nil
 }
 
-// ready makes the passes ready.
 func (s *sizing) ready(ctx context.Context) (err error) {
 	n := s.n
 	if err := widen(ctx, s.run.Engine, n, s.data.Data); err != nil {

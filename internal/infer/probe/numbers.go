@@ -133,7 +133,6 @@ func (n *numbers) classes() string {
 	return "scores"
 }
 
-// column returns score c of each row.
 func (n *numbers) column(c int) (out []float64) {
 	for _, row := range n.rows {
 		out = append(out, float64(row[c]))

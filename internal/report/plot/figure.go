@@ -384,7 +384,6 @@ func reachOf(distances []float64, times float64) float64 {
 	return times * sorted[(len(sorted)-1)/2]
 }
 
-// drawAll returns the figures that are not empty.
 func drawAll[T any](all []T, draw func(*T) *Figure) []*Figure {
 	var figures []*Figure
 	for i := range all {

@@ -188,7 +188,6 @@ func (k *Result) Guarantee() *guarantee.Guarantee {
 	return g
 }
 
-// guaranteed shows the guarantee.
 func (k *Result) guaranteed() (s study.Section) {
 	c := k.Coverage
 	for _, e := range c.Cells {

@@ -256,7 +256,6 @@ func (k *Result) Show() *study.Document {
 	return d
 }
 
-// scores shows the scores and the warnings.
 func (k *Result) scores() study.Section {
 	main, _ := k.columns()
 	s := study.Section{Columns: append(columnsOf(main), study.Column{Key: differenceKey}), Rows: study.Rows(k.rows, k.row)}
@@ -294,7 +293,6 @@ func (k *Result) decisions() (s study.Section) {
 	return s
 }
 
-// columnsOf returns the columns for names and metrics.
 func columnsOf(metrics []task.Metric) []study.Column {
 	columns := study.Keys("name")
 	for i, m := range metrics {
@@ -451,4 +449,33 @@ func (k *Result) Transferred() string {
 	}
 	others[0] = setting.Method.With(others[0])
 	return "an ensemble carries factors of variances, and no map of its distribution function: " + strings.Join(others, ", or ")
+}
+
+// Threshold is the chosen threshold, in the form of its JSON.
+type Threshold struct {
+	Value     float64 `json:"value"`
+	Criterion string  `json:"criterion,omitempty"` // empty if the user gave the value
+}
+
+// String names the threshold.
+func (t *Threshold) String() string {
+	if t.Criterion == "" {
+		return "threshold " + report.Fixed(t.Value, 4)
+	}
+	return fmt.Sprintf("threshold %s by %s", report.Fixed(t.Value, 4), t.Criterion)
+}
+
+// threshold returns the chosen threshold, or 0 for the default.
+func (k *Result) threshold() float64 {
+	if k.Threshold == nil {
+		return 0
+	}
+	return k.Threshold.Value
+}
+
+// NoThreshold is the error for a threshold on predictions of another task than two classes.
+type NoThreshold struct{ Size string }
+
+func (e *NoThreshold) Error() string {
+	return fmt.Sprintf("a threshold is on the probability of class 1 of two, and there are %s", e.Size)
 }

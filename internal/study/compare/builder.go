@@ -28,7 +28,6 @@ type builder struct {
 	shared     map[*infer.Model]*shared // by the first network of a method whose outcomes are not kept
 }
 
-// result compares the methods with each other.
 func (b *builder) result(notes []string) (*Result, error) {
 	r := &Result{
 		Comparison: b.Comparison,

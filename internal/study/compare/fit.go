@@ -130,7 +130,6 @@ func (b *builder) fit(by task.Calibrator, outcomes, validation []float64) (*task
 	return f.Rounded(), nil
 }
 
-// scale returns calibrated outcomes with their fit.
 func (b *builder) scale(by task.Calibrator, outcomes, validation []float64) ([]float64, *task.Fitted, error) {
 	f, err := b.fit(by, outcomes, validation)
 	if err != nil {

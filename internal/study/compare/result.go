@@ -138,7 +138,6 @@ func find(methods []*Method, key string) *Method {
 	return nil
 }
 
-// base returns the baseline.
 func (r *Result) base() *Method { return r.baseOf((*Method).Sound) }
 
 // baseOf returns the baseline among the methods that ok accepts, or the first method if it accepts none.

@@ -30,7 +30,6 @@ func (c *Comparison) eachOther(f func(k int, one *Comparison) error) error {
 	return nil
 }
 
-// overRuns compares the methods in each run.
 func (r *Result) overRuns(ctx context.Context, run infer.Run) error {
 	if !r.EachRun {
 		return nil

@@ -39,7 +39,6 @@ func (g *Result) Show() *study.Document {
 // shown says what a landscape shows. It computes no losses.
 type shown struct{ *Result }
 
-// figures adds the figures to the page.
 func (g shown) figures(page *report.Report) {
 	s := g.Geometry
 	eigenvalues := plot.Series{Name: "eigenvalue"}

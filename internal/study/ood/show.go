@@ -318,7 +318,6 @@ func (r shown) reversed() (lines []string) {
 	return lines
 }
 
-// figures adds the figures to the page.
 func (r shown) figures(page *report.Report) {
 	values := plot.Differences{
 		Title: "AUROC by " + r.main().Name,

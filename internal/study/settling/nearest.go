@@ -113,7 +113,6 @@ func (m *mixture) improve(unit int) {
 	}
 }
 
-// mixture returns a mixture of one unit.
 func (u *units) mixture(unit int) *mixture {
 	m := &mixture{of: u, weights: make([]float64, len(u.outcomes)), outcomes: slices.Clone(u.outcomes[unit])}
 	m.weights[unit], m.divergence = 1, u.divergence(m.outcomes)
@@ -157,7 +156,6 @@ func (u *units) order() (order []int) {
 	return order
 }
 
-// members returns the members of units.
 func (u *units) members(order []int) (members []int) {
 	unit := u.ensemble.Unit()
 	for _, k := range order {

@@ -295,7 +295,6 @@ func labelled(e *expect.Estimate, l *expect.Labels) string {
 	return text
 }
 
-// numberOf formats a figure.
 func numberOf(f expect.Figure) func(v float64) string {
 	if f == expect.RMSE {
 		return func(v float64) string { return report.Significant(v, 3) }

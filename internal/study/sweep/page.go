@@ -54,7 +54,6 @@ func (r shown) facts() []report.Fact {
 	return facts
 }
 
-// figures adds the figures to the page.
 func (r shown) figures(page *report.Report) {
 	if len(r.Collected) > 0 {
 		page.Sweeps = append(page.Sweeps, r.collectedCurve())

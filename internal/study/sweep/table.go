@@ -25,7 +25,6 @@ func (r shown) heading() string {
 	return s
 }
 
-// rows returns the rows of all points.
 func (r shown) rows() (rows []study.Row) {
 	for i := range r.Points {
 		rows = append(rows, r.row(&r.Points[i]))

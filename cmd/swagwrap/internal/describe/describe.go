@@ -442,7 +442,6 @@ func (d *described) store() error {
 	return nil
 }
 
-// settings describes a settings file.
 func (d *described) settings() error {
 	js, err := file.Read(d.Path, ensemble.MaxSettings)
 	if err != nil {

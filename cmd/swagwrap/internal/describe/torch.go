@@ -141,7 +141,6 @@ func (sd stateDict) key() string {
 	return sd.Key
 }
 
-// types lists the types of the tensors.
 func (sd stateDict) types() string {
 	var all []string
 	for _, t := range sd.Tensors {

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/internal/report"
 )
 
 // Anywhere returns the program's arguments with the flags of a command before its other arguments, because the library
@@ -73,12 +76,24 @@ func takesNext(command *cli.Command, arg string) bool {
 	return ok && f.TakesValue()
 }
 
-// known returns the flag of a command with a name, or nil.
 func known(command *cli.Command, name string) cli.Flag {
 	for _, f := range command.Flags {
 		if slices.Contains(f.Names(), name) {
 			return f
 		}
+	}
+	return nil
+}
+
+// Positionals checks the number of arguments against ArgsUsage. A name in brackets may be missing. One with "..." may
+// occur several times.
+func Positionals(c *cli.Context) error {
+	want := strings.Fields(c.Command.ArgsUsage)
+	least := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s[0] == '[' }))
+	many := strings.Contains(c.Command.ArgsUsage, "...")
+	if n := c.NArg(); n < least || n > len(want) && !many {
+		return console.Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%s, want %s", report.Plural(n, "argument"),
+			c.Command.ArgsUsage)
 	}
 	return nil
 }

@@ -124,7 +124,6 @@ func columns(field *map[string][]string, preset string) *Row {
 	})
 }
 
-// parseTargets parses --targets.
 func parseTargets(spec string) (t open.TargetOptions, err error) {
 	words := strings.Fields(strings.ReplaceAll(spec, ";", " "))
 	if len(words) > 0 && !strings.Contains(words[0], "=") {
@@ -157,7 +156,6 @@ func parseTargets(spec string) (t open.TargetOptions, err error) {
 	return t, nil
 }
 
-// parsePad parses --pad.
 func parsePad(stated string) (map[string]float64, error) {
 	if stated == "" {
 		return nil, nil

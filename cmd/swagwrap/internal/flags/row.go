@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -161,7 +162,6 @@ func Seed(r Row, field *uint64) *Row {
 	return number(r, "0 to 18446744073709551615", inDigits, parse, func(uint64) bool { return true }, func(n uint64) { *field = n })
 }
 
-// fill fills the field with what was given.
 func (r *Row) fill() error {
 	if r.Given != nil {
 		*r.Given = r.IsSet()
@@ -376,4 +376,14 @@ func (t Table) Refuse(refusing, hint, message string) error {
 		return nil
 	}
 	return console.Usagef(hint, "%s", strings.Replace(message, "--*", given, 1))
+}
+
+func init() { setting.Speak("swagwrap", Typed) }
+
+// Typed returns the name of a flag, or its letter, as a user types it.
+func Typed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
 }

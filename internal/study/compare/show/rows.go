@@ -189,7 +189,6 @@ func (r rows) price(m *compare.Method, change string) study.Row {
 	}
 }
 
-// scaledKey is the key of a method with a calibrator of the task.
 func scaledKey(c task.Calibrator) string { return string(c.Method) + "_scaled" }
 
 // scaledBy returns a method after a calibrator, or nil.
@@ -268,7 +267,6 @@ func (r rows) groups(m *compare.Method) any {
 	return list
 }
 
-// overRuns returns the difference of a method over runs, or nil.
 func (r rows) overRuns(m *compare.Method) study.Row {
 	o := m.OverRuns
 	if o == nil {

@@ -28,7 +28,6 @@ const (
 	last
 )
 
-// sections returns the sections in the order of the text.
 func (r rows) sections() (all []study.Section) {
 	verbose := study.OnlyOnPage // in the text, with all metrics
 	if r.AllMetrics {
@@ -188,7 +187,6 @@ func (r rows) scoreColumns(column func(i int) study.Column) (columns []study.Col
 	return columns
 }
 
-// noteDifferences says what the differences are.
 func (r rows) noteDifferences(s *study.Section) {
 	loss, base := r.Loss().Name, r.baselineName()
 	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss, loss,
@@ -358,7 +356,6 @@ func (r rows) sets() (s study.Section) {
 	return s
 }
 
-// decisions shows the decisions of the methods by their thresholds, for tasks with them.
 func (r rows) decisions() (s study.Section) {
 	if _, ok := r.Task.(task.Decided); !ok {
 		return s
@@ -571,7 +568,6 @@ func (r rows) byGroup() (s study.Section) {
 	return s
 }
 
-// bySeverity shows the metrics of a shift of each method by severity.
 func (r rows) bySeverity() (all []study.Section) {
 	if r.Shift == nil {
 		return nil
