@@ -108,7 +108,7 @@ func (e *Edit) unsqueeze(n *Node, axis string) {
 
 // joinOutputs lets nodes give the outputs that an Identity or a Dropout at rest passes on. OpenVINO calls the values that such a node
 // joins by the first name in the alphabet.
-func (e *Edit) joinOutputs() {
+func joinOutputs(e *Edit) {
 	g, uses := e.m.Graph, e.m.uses()
 	outputs := make(map[string]bool)
 	for _, o := range g.Outputs {

@@ -252,7 +252,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	}
 	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]wire.Splice)}
 	if e.move == moveOut {
-		c.newName = e.unusedName()
+		c.newName = unusedFile(e.m)
 	}
 	for _, t := range e.m.tensors {
 		if gone[t] || e.dropped[t] {
@@ -292,10 +292,10 @@ func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
 	return fills, nil
 }
 
-// unusedName returns a name for a new data file.
-func (e *Edit) unusedName() string {
-	taken := map[string]bool{e.m.fileName(): true}
-	for _, t := range e.m.tensors {
+// unusedFile returns a name for a new data file of the model.
+func unusedFile(m *Model) string {
+	taken := map[string]bool{m.fileName(): true}
+	for _, t := range m.tensors {
 		if t.external != nil {
 			taken[t.external.location] = true
 		}

@@ -33,9 +33,12 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 }
 
 // StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. Its float32 inputs
-// must be given in float16, too, and its outputs are float16. A Reshape that changes no shape stands behind each Transpose that moves the
-// first axis. Without it ONNX Runtime 1.32 ends the process on x86-64 processors. Its optimiser casts the inputs of a MatMul to float32 and
-// swaps this Cast with a Transpose before it. If it then does not fuse the two, the new nodes have no operator that is resolved.
+// must be given in float16, too, and its outputs are float16. Recurrent layers, and nodes with graphs or functions inside, stay in float32
+// between Casts, because ONNX Runtime has no such operators in float16 for the processor.
+//
+// A Reshape that changes no shape stands behind each Transpose that moves the first axis. Without it ONNX Runtime 1.32 ends the process on
+// x86-64 processors. Its optimiser casts the inputs of a MatMul to float32 and swaps this Cast with a Transpose before it. If it then does
+// not fuse the two, the new nodes have no operator that is resolved.
 func (t *Template) StoredHalf(l *weights.Layout) (half *Template, stored map[string]bool, err error) {
 	return t.halved(l, true)
 }
@@ -48,7 +51,17 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 	if m.Opset < leastHalf {
 		return nil, nil, fmt.Errorf("opset %d: float16 needs opset %d or later", m.Opset, leastHalf)
 	}
-	h := &halver{m: m, e: m.Edit(), store: store, as: map[string]string{}, full: map[string]string{}, after: map[int][]byte{}}
+	h := &halver{
+		m:          m,
+		e:          m.Edit(),
+		store:      store,
+		kept:       map[*Node]bool{},
+		full:       map[string]string{},
+		as:         map[string]string{},
+		given:      map[string]string{},
+		after:      map[int][]byte{},
+		reshapings: map[int]string{},
+	}
 	h.taken = h.e.names()
 	if store {
 		h.stored = storable(m)
@@ -98,7 +111,6 @@ func (h *halver) keeps(n *Node) bool {
 
 // keep finds the nodes that stay in float32, and what they read.
 func (h *halver) keep() error {
-	h.kept = map[*Node]bool{}
 	bodies := map[string]Value{}
 	for i := range h.m.Graph.Nodes {
 		n := &h.m.Graph.Nodes[i]
@@ -195,7 +207,6 @@ func (h *halver) convert() {
 			h.after[i] = halved(n.Outputs[0])
 		}
 	}
-	h.given = map[string]string{}
 	for _, out := range g.Outputs {
 		if out.ElemType == Float && !h.store && h.as[out.Name] == "" { // computed: the node gives another value, and a Cast the output
 			h.given[out.Name] = h.name(out.Name + "_half")
@@ -231,7 +242,6 @@ func (h *halver) whole(value, to string) []byte {
 // apply edits the graph.
 func (h *halver) apply() {
 	g := h.m.Graph
-	h.reshapings = map[int]string{}
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		behind := h.after[i]
@@ -292,6 +302,7 @@ func (h *halver) wrap(n *Node) (behind []byte) {
 	return behind
 }
 
+// reads makes a node, and those inside it, read values in float32.
 func (h *halver) reads(n *Node) {
 	for k, in := range n.Inputs {
 		if full := h.full[in]; full != "" && full != in {

@@ -171,8 +171,9 @@ func (p *qdqPlanner) layer(n *Node) *QDQLayer {
 	switch n.OpType {
 	case "Conv":
 	case "Gemm":
+		biased := len(n.Inputs) > 2 && n.Inputs[2] != ""
 		for _, a := range n.Attributes {
-			if a.Name == "alpha" && a.Float != 1 || a.Name == "beta" && a.Float != 1 || a.Name == "transA" && a.Int != 0 {
+			if a.Name == "alpha" && a.Float != 1 || a.Name == "beta" && a.Float != 1 && biased || a.Name == "transA" && a.Int != 0 {
 				return nil
 			}
 		}

@@ -85,7 +85,7 @@ func NewPortableTemplate(m *Model, l *weights.Layout) (t *Template, unknown []st
 	if t, err = m.template(l, func(e *Edit) { e.Simplify(); e.tensors = true }); err == nil {
 		t, err = t.withoutTraces(m.Path, l)
 	}
-	for _, change := range []func(e *Edit){(*Edit).joinOutputs, func(e *Edit) { nameNodes(e); unknown = e.addShapes() }} {
+	for _, change := range []func(e *Edit){joinOutputs, func(e *Edit) { nameNodes(e); unknown = e.addShapes() }} {
 		if err != nil {
 			return nil, nil, err
 		}

@@ -86,7 +86,6 @@ var flagValues = map[string]string{
 	"provider":            "cpu‖auto|openvino|webgpu|cuda|x",
 	"quantize":            "int8‖x|int4",
 	"runtime":             "‖x|openvino",
-	"timeout":             "‖x|0s|-1m|5|1m",
 	"rank":                "0|1|2‖-1|99|x",
 	"sweep rank":          "0|1|0,1‖-1|99|x|0.5",
 	"reference":           "‖mine/x.npz|classes/test.npz|missing.npz|mine",

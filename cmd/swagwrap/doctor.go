@@ -10,13 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/reference"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
@@ -52,12 +50,6 @@ input shows.
 					"installed",
 				Preset: "swagwrap's own",
 			}, &o.runtime, open.RuntimeNames()...),
-			flags.Parsed(flags.Row{
-				Name:    "timeout",
-				Usage:   "of --runtime: give up on a process that takes longer than `TIME`, such as 30s or 1h",
-				Default: "10m",
-				Hint:    "such as --timeout 30m",
-			}, &o.timeout, parseTime),
 			library, providers,
 		},
 		run: func(ctx context.Context, args []string) error {
@@ -79,7 +71,7 @@ input shows.
 					return console.BadOutput(err)
 				}
 				defer tempfile.Remove(folder)
-				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime, reference.Place{Folder: folder, Patience: o.timeout})
+				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime, folder)
 			}
 			return open.VerifyModel(ctx, o.Opener, how, args[0])
 		},
@@ -93,15 +85,6 @@ type doctorOptions struct {
 	library  string // of ONNX Runtime, or ""
 	runtime  string // another one, or ""
 	json     bool
-	timeout  time.Duration // of each process of the other runtime
-}
-
-func parseTime(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil || d <= 0 {
-		return 0, fmt.Errorf("%q: want a time above 0 with its unit", s)
-	}
-	return d, nil
 }
 
 func (o *doctorOptions) doctor(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
@@ -214,6 +215,8 @@ func VerifyModel(ctx context.Context, a *Opener, o RuntimeOptions, path string) 
 	wrong := fmt.Errorf("%s: %w", path, unlike(s, d))
 	if ops := reference.Quantised(m); ops != "" {
 		return BadInput(wrong, "the model was quantised: its graph has "+ops,
+			setting.Export.With(setting.Quantize.With("int8"), setting.Calibration.With("DATA"), "ensemble.safetensors")+
+				" writes a quantised model that can be verified",
 			setting.Export.With(setting.Storage.With("int8"), "ensemble.safetensors")+" stores weights in 8 bits, and computes in float32")
 	}
 	return BadInput(wrong, "the graph, its weights or its data file were changed after the export")
@@ -231,8 +234,15 @@ func RuntimeNames() []string {
 	return names
 }
 
-// VerifyModelIn is VerifyModel in runtimes outside this process. The name "all" stands for those that are installed.
-func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name string, at reference.Place) error {
+// A runtime outside this process is given up after leastPatience, or after timesHere times the time that ONNX Runtime here takes.
+const (
+	leastPatience = 10 * time.Minute
+	timesHere     = 100
+)
+
+// VerifyModelIn is VerifyModel in runtimes outside this process, with files in a folder. The name "all" stands for those that are
+// installed.
+func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name, folder string) error {
 	m, s, err := openStored(path)
 	if err != nil {
 		return err
@@ -245,10 +255,12 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 	if err != nil {
 		return err
 	}
+	start := time.Now()
 	here, err := s.Here(ctx, rt, m)
 	if err != nil {
 		return BadInput(err)
 	}
+	at := reference.Place{Folder: folder, Patience: max(leastPatience, timesHere*time.Since(start))}
 	var wrong []error
 	var late *reference.Late
 	var absent []*reference.Absent
@@ -286,6 +298,9 @@ func VerifyModelIn(ctx context.Context, a *Opener, o RuntimeOptions, path, name 
 	switch {
 	case ran == 0:
 		return &Error{Err: absent[0], Hints: []string{"to install it: " + absent[0].Install}}
+	case len(wrong) > 0 && m.Metadata[ensemble.KeyKind] != ensemble.ModelEnsemble:
+		return BadInput(wrong[0],
+			setting.Export.With(setting.Portable.String())+" writes the model of one network so that more runtimes read it")
 	case len(wrong) > 0:
 		return BadInput(wrong[0])
 	case late != nil:
@@ -305,10 +320,10 @@ func tellElsewhere(a *Opener, s *reference.Stored, other *reference.Runtime, fou
 		wrong = append(wrong, fmt.Errorf("%s: %w", other.Name, unlike(s, found.Difference)))
 	}
 	if found.Flags > 0 {
-		line += fmt.Sprintf("; of %d members of sets and abstentions %d are others", found.Flags, found.Others)
+		line += fmt.Sprintf("; %d of %d members of sets and abstentions differ", found.Others, found.Flags)
 	}
 	if found.Others > 0 {
-		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions are others than in ONNX Runtime", other.Name,
+		wrong = append(wrong, fmt.Errorf("%s: %d of %d members of sets and abstentions differ from those in ONNX Runtime", other.Name,
 			found.Others, found.Flags))
 	}
 	switch {
@@ -353,9 +368,14 @@ func openStored(path string) (m *onnxio.Model, s *reference.Stored, err error) {
 func storedIn(m *onnxio.Model, path string) (*reference.Stored, error) {
 	js := m.Metadata[ensemble.KeyReference]
 	if js == "" {
-		return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with, want a model that %s wrote where an ONNX Runtime is", path,
-			setting.Export), "export it again: "+setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"),
-			"ensemble.safetensors")))
+		output := setting.Output.With("ensemble.onnx")
+		if m.Metadata[ensemble.KeyKind] == "" {
+			return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with: swagwrap did not export it", path),
+				"a model that "+setting.Quoted(setting.Export.With(output, "ensemble.safetensors"))+" writes has some")
+		}
+		return nil, BadInput(fmt.Errorf("%s: has no outputs to compare with: the export made none, and said why", path),
+			setting.Quoted(setting.Export.With(output, setting.Reference.With("FILE"), "ensemble.safetensors"))+
+				" takes them from examples of yours")
 	}
 	s, err := reference.ParseStored(js)
 	if err != nil {

@@ -109,6 +109,12 @@ func NewHalf(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio
 			})
 		}
 	}
+	for name, of := range n.transposed {
+		if of.elem == onnxio.Float && stored[of.name] {
+			of.elem = onnxio.Float16
+			n.transposed[name] = of
+		}
+	}
 	return n, nil
 }
 

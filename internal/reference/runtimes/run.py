@@ -10,7 +10,7 @@ try:
 except ImportError as e:
     print(e, file=sys.stderr)
     sys.exit(69)
-sys.excepthook = lambda kind, e, _: print(kind.__name__ + ":", *str(e).split(), file=sys.stderr)  # one line
+sys.excepthook = lambda kind, e, _: print(kind.__name__ + ":", *str(e).split("Stack backtrace:")[0].split(), file=sys.stderr)
 fields = os.fsdecode(open(request, "rb").read()).split("\0")
 lines = [fields[i : i + 5] for i in range(0, len(fields) - 1, 5)]
 path = lines[0][1]

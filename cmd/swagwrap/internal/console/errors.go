@@ -220,7 +220,6 @@ func hintsOf(err error) (hints []string) {
 			}
 			return less + "`nvidia-smi` shows who else uses the GPU; --provider cpu needs none, and auto takes it by itself"
 		}),
-		hintOf(err, func(*reference.Late) string { return "--timeout 1h waits longer" }),
 		hintOf(err, func(*ort.GPULostError) string {
 			return "`nvidia-smi` and `dmesg` tell more of the GPU; if it is gone, --provider cpu needs none"
 		}),
