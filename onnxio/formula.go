@@ -174,17 +174,14 @@ func (f *formulas) reshape(out *perChannel, p Place) *perChannel {
 		}
 		return out.shaped(turned)
 	case "Expand":
-		out.shape = broadcastShape(shape, f.list(p, 1))
+		out.shape = broadcastShape(shape, f.list(p))
 	}
 	return out
 }
 
 // squeezed returns a shape without the dimensions of 1 that a Squeeze removes.
 func (v *viewer) squeezed(shape []int64, p Place) []int64 {
-	axes := p.Node.list("axes")
-	if axes == nil {
-		axes = v.list(p, 1)
-	}
+	axes := v.axes(p)
 	if shape == nil || axes == nil && len(p.Node.Inputs) > 1 {
 		return nil
 	}

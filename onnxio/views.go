@@ -83,7 +83,7 @@ func (v *viewer) viewWithin(p Place, k, limit int) *view {
 
 // reshaped returns the shape that a Reshape gives a view, or nil if it is not stored.
 func (v *viewer) reshaped(w *view, p Place) []int64 {
-	list := v.list(p, 1)
+	list := v.list(p)
 	if list == nil {
 		return nil
 	}
@@ -110,10 +110,7 @@ func (v *viewer) reshaped(w *view, p Place) []int64 {
 
 // unsqueezed returns a shape with the dimensions of 1 that an Unsqueeze inserts.
 func (v *viewer) unsqueezed(shape []int64, p Place) []int64 {
-	axes := p.Node.list("axes")
-	if axes == nil {
-		axes = v.list(p, 1)
-	}
+	axes := v.axes(p)
 	rank := int64(len(shape) + len(axes))
 	if shape == nil || axes == nil || rank > shortList {
 		return nil
@@ -135,15 +132,23 @@ func (v *viewer) unsqueezed(shape []int64, p Place) []int64 {
 	return out
 }
 
-// list returns the short list of integers at input k. It is stored, or joined by a Concat, as in PyTorch's exporter.
-func (v *viewer) list(p Place, k int) []int64 {
-	if k >= len(p.Node.Inputs) {
+// axes returns the axes of an operator: an attribute, and since opset 13 an input.
+func (v *viewer) axes(p Place) []int64 {
+	if axes := p.Node.list("axes"); axes != nil {
+		return axes
+	}
+	return v.list(p)
+}
+
+// list returns the short list of integers at the second input. It is stored, or joined by a Concat, as in PyTorch's exporter.
+func (v *viewer) list(p Place) []int64 {
+	if len(p.Node.Inputs) < 2 {
 		return nil
 	}
-	if list := v.lists[p.Node.Inputs[k]]; list != nil {
+	if list := v.lists[p.Node.Inputs[1]]; list != nil {
 		return list
 	}
-	of, ok := v.nodes[p.Node.Inputs[k]]
+	of, ok := v.nodes[p.Node.Inputs[1]]
 	if !ok || of.Node.OpType != "Concat" {
 		return nil
 	}

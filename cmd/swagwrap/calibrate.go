@@ -283,7 +283,7 @@ func (job *calibrationJob) again() []string {
 // showTables prints tables. If the data goes to standard output, the tables go to standard error, and are left out with -q.
 func (a *app) showTables(tables ...*report.Table) error {
 	var out io.Writer = a.Stdout
-	if a.Streaming() {
+	if a.Streamed {
 		if out = a.Stderr; a.Quiet {
 			return nil
 		}

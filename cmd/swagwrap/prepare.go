@@ -85,7 +85,7 @@ func (o *prepareOptions) prepareInputs() error {
 		if err := o.Stdout.Ready(); err != nil {
 			return err
 		}
-		o.Streams()
+		o.Streamed = true
 		return console.BadInput(dataset.WriteStream(o.Stdout, data, cmp.Or(o.batch, preparedBatch), asBytes))
 	}
 	if several := len(dataset.Fields(data)) > 1; several != (ext == ".npz") {

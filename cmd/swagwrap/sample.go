@@ -166,7 +166,7 @@ func (o *sampleOptions) complete() (err error) {
 
 func (o *sampleOptions) sample(ctx context.Context) error {
 	settings := &o.settings
-	if err := settings.read(o.app); err != nil {
+	if err := settings.read(); err != nil {
 		return err
 	}
 	o.batchNorm.Seed = settings.Seed // it also sets the order of batch-norm images

@@ -450,7 +450,7 @@ func (o *scoreOptions) newScoreJob() (job *scoreJob, err error) {
 		if err := o.Stdout.Ready(); err != nil {
 			return nil, err
 		}
-		o.Streams()
+		o.Streamed = true
 	}
 	if o.part.Of > 0 {
 		job.Part = &records.Part{Index: o.part.Index, Of: o.part.Of}

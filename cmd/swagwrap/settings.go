@@ -79,7 +79,7 @@ func (o memberOptions) settings(given bool) (s ensemble.Settings) {
 	return s
 }
 
-func (s *chosenSettings) read(a *app) error {
+func (s *chosenSettings) read() error {
 	if s.file == "" {
 		return nil
 	}

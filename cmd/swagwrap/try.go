@@ -206,17 +206,12 @@ func (o *tryOptions) try(ctx context.Context) error {
 	return nil
 }
 
-// note keeps a warning for the end.
-func (t *trial) note(warning string) {
-	if !slices.Contains(t.notes, warning) {
-		t.notes = append(t.notes, warning)
-	}
-}
-
-// leaveOut keeps a message for notes.txt. Several commands read the same data, and say the same of it.
-func (t *trial) leaveOut(message string) {
-	if !slices.Contains(t.leftOut, message) {
-		t.leftOut = append(t.leftOut, message)
+// once returns what keeps messages in a list, each once: several commands read the same data, and say the same of it.
+func once(list *[]string) func(message string) {
+	return func(message string) {
+		if !slices.Contains(*list, message) {
+			*list = append(*list, message)
+		}
 	}
 }
 
@@ -538,7 +533,7 @@ func (t *trial) step(words []string) error {
 	env := *t.Env
 	env.Shown = func(r *study.Document) { t.result = r }
 	env.Do, env.Refit, env.Chosen = t.score, t.refit, t.chosen
-	env.Warned, env.LeftOut, env.Rest, env.Between = t.note, t.leaveOut, t.named(tableFile), between
+	env.Warned, env.LeftOut, env.Rest, env.Between = once(&t.notes), once(&t.leftOut), t.named(tableFile), between
 	env.Brief = len(t.ran) > 1 // fit has printed what it found
 	if len(t.ran) > 2 {        // compare has printed all there is
 		env.Stdout = console.NewStdout(io.Discard)

@@ -27,7 +27,7 @@ var sizes = map[string]string{
 	"internal/dataset/listing/names.go maxNamesBytes": "limits a file",
 	"internal/tokenizer/normalizers.go maxPartBytes":  "limits a part of a file",
 	"internal/dataset/text/windows.go MaxTokens":      "limits a text to what 32 bits count",
-	"internal/infer/room.go mostElements":             "keeps products of sizes below 64 bits",
+	"internal/infer/plan.go mostElements":             "keeps products of sizes below 64 bits",
 	"internal/numpy/numpy.go freeBytes":               "limits what a packed array expands to",
 	"internal/reference/file.go maxBytes":             "limits a file",
 	"internal/ort/session.go maxHalves":               "limits the size that a graph declares",

@@ -13,7 +13,7 @@ import (
 // commands.
 var ofOpen = map[string]string{
 	"dataset.Open":               "how data is read",
-	"infer.CheckLabels":          "which labels an example can have",
+	"task.CheckLabels":           "which labels an example can have",
 	"probe.Hold":                 "what is checked of data",
 	"batchnorm.ChooseSampleSize": "which examples batch norm takes",
 	"swag.NewSampler":            "which members a posterior can give",

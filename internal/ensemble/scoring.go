@@ -296,7 +296,7 @@ func (s *Scorer) name() error {
 		s.Warnings = append(s.Warnings, fmt.Errorf("%w: names and labels are left out", err))
 		return nil
 	}
-	if err := infer.CheckLabels(s.Task(), labels, s.job.Data.Name); err != nil {
+	if err := task.CheckLabels(s.Task(), labels, s.job.Data.Name); err != nil {
 		return err
 	}
 	s.names, s.labels, s.job.Want.Target = named, labels, labels.Width > 0 || labels.Dense()

@@ -124,7 +124,7 @@ func (b *batch) runWhole(ctx context.Context, group *group, from, to int, c *Chu
 		return from, err
 	}
 	if first.OnDevice() && known(b.Scorer) == nil { // its sums depend on the task, and must not depend on which batch comes first
-		if _, _, _, err := b.scores(ctx, first, inputs); err != nil {
+		if err := b.learn(ctx, first, inputs); err != nil {
 			return from, fmt.Errorf("%s: %w", first.Name, err)
 		}
 	}
@@ -225,14 +225,14 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	return b.add(ctx, m, k, t, layout, scores, c, nil)
 }
 
-// scores runs a model over the examples of inputs, and returns its scores and their task. Its outcomes must have the same width as
-// those of the first run.
-func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor) (t task.Task, l Layout, values []float32, err error) {
+// learn runs a model over the examples of inputs for the task of its scores. Its outcomes must have the same width as those of the
+// first run.
+func (s *Scorer) learn(ctx context.Context, m *loaded, inputs []ort.Tensor) error {
 	out, err := m.scores(ctx, inputs)
-	if err != nil {
-		return nil, l, nil, err
+	if err == nil {
+		_, _, _, err = s.judge(m, out, int(inputs[0].Shape[0]))
 	}
-	return s.judge(m, out, int(inputs[0].Shape[0]))
+	return err
 }
 
 // judge returns the scores in an output for a number of rows, and their task.

@@ -207,10 +207,7 @@ func (t *trial) fill(s *Scorer, batch int) (err error) {
 	t.values = s.spare.take(s.size, batch)
 	t.values.Clear()
 	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)
-	t.run = func(ctx context.Context) error {
-		_, _, _, err := s.scores(ctx, t.model, t.inputs)
-		return err
-	}
+	t.run = func(ctx context.Context) error { return s.learn(ctx, t.model, t.inputs) }
 	return err
 }
 

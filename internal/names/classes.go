@@ -484,3 +484,11 @@ func (l lookup) find(text string) (n int, ok bool) {
 
 // list quotes names.
 func list(all []string) string { return numpy.Quote(all) }
+
+// Class is how messages name a class: by its name in quotes, or by its number if it has no name.
+func Class(known []string, c int) string {
+	if c < len(known) {
+		return fmt.Sprintf("%q", known[c])
+	}
+	return fmt.Sprintf("class %d", c)
+}

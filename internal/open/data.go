@@ -140,7 +140,7 @@ func labelsFit(path string, d dataset.Dataset, n *infer.Network) error {
 			return BadInput(fmt.Errorf("%s: %w", path, wrong), wrong.Hints()...)
 		}
 	}
-	err = infer.CheckLabels(t, d.Labels(), d.Name)
+	err = task.CheckLabels(t, d.Labels(), d.Name)
 	if err != nil && t.About().Classes > 1 && task.FromOne(d.Labels(), t.About().Classes) {
 		return fromOne(path, t.About().Classes)
 	}

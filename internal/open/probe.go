@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // A Probe is a data set on which networks are about to run.
@@ -157,7 +158,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *pro
 		return nil, err
 	}
 	if t := n.Known(); in.Labelled && t != nil {
-		if err := infer.CheckLabels(t, in.Data.Labels(), in.Data.Name); err != nil {
+		if err := task.CheckLabels(t, in.Data.Labels(), in.Data.Name); err != nil {
 			return nil, BadInput(err)
 		}
 	}

@@ -138,7 +138,7 @@ func Temp(err error) error {
 
 // create calls open with a new name in dir and locks the result.
 func create(dir string, open func(path string) (*os.File, error)) (*os.File, error) {
-	removeStale(dir)
+	Sweep(dir)
 	for {
 		path := filepath.Join(dir, prefix()+strconv.Itoa(os.Getpid())+"-"+rand.Text()+suffix)
 		if !watch(path, nil) {
@@ -261,14 +261,11 @@ func prefix() string {
 	return ".swagwrap-" + host + "-"
 }
 
-// Sweep removes from dir the files that killed processes of this machine left. Whatever makes a file in dir does this too.
-func Sweep(dir string) { removeStale(dir) }
-
-// swept holds the folders that removeStale has visited.
+// swept holds the folders that Sweep has visited.
 var swept sync.Map
 
-// removeStale removes from dir the files that killed processes of this machine left.
-func removeStale(dir string) {
+// Sweep removes from dir the files that killed processes of this machine left. Whatever makes a file in dir does this too.
+func Sweep(dir string) {
 	if _, done := swept.LoadOrStore(dir, true); done {
 		return
 	}

@@ -39,7 +39,8 @@ type Env struct {
 	// Quiet leaves out all messages but errors, and Verbose prints more.
 	Quiet, Verbose bool
 
-	streamed bool // the result is on standard output
+	// Streamed says that the result goes to standard output. Then no command prints what to run next with it.
+	Streamed bool
 }
 
 func init() { weights.OnMap = file.Opened }
@@ -54,12 +55,6 @@ func Version() string {
 	}
 	return "(devel)"
 }
-
-// Streams says that the result goes to standard output. Then no command prints what to run next with it.
-func (a *Env) Streams() { a.streamed = true }
-
-// Streaming reports whether the result goes to standard output.
-func (a *Env) Streaming() bool { return a.streamed }
 
 // Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(format string, args ...any) {
@@ -90,7 +85,7 @@ func (a *Env) Warnf(format string, args ...any) {
 // Next prints the commands to run next, in their order, on standard error. All commands end with it. A result on
 // standard output has no name that another command could read, so nothing is printed.
 func (a *Env) Next(commands ...string) {
-	if a.streamed || a.Shown != nil {
+	if a.Streamed || a.Shown != nil {
 		return
 	}
 	for i, line := range a.typed(commands) {

@@ -104,7 +104,7 @@ func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 	if !text && a.Stdout.Terminal() {
 		return nil, Usagef("name a file, or send it somewhere: -o - > FILE", "%s: is a terminal, and the result is not text", path)
 	}
-	a.Streams()
+	a.Streamed = true
 	f, err := tempfile.Temporary()
 	if err != nil {
 		return nil, err
