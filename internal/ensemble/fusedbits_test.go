@@ -129,8 +129,8 @@ func attention(t *testing.T, count int) (paths []string) {
 	})
 }
 
-// partly writes checkpoints of a network that has what float16 must keep apart: recurrent layers with omitted inputs and outputs, control
-// flow, Celu, which has no float16, equal tensors of which one stays in float32, nodes without names, and an empty sequence.
+// partly writes checkpoints of a network that computes partly in float32: recurrent layers with omitted inputs and outputs, control flow,
+// and Celu. It has equal tensors of which one stays in float32, nodes without names, and an empty sequence.
 func partly(t *testing.T, count int) (paths []string) {
 	const places, width, hidden, classes = 5, 6, 4, 3
 	omitted := text(1, "")

@@ -62,7 +62,8 @@ func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onn
 }
 
 // newNetwork is NewNetwork of a graph in which the stored tensors become float16.
-func newNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string, stored map[string]bool) (*Network, error) {
+func newNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string,
+	stored map[string]bool) (*Network, error) {
 	n := &Network{
 		path:       path,
 		inputs:     inputs,
@@ -269,7 +270,8 @@ func (n *Network) sum(t tensor) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// tie drops the tensors that have all elements of another tensor, which replaces them. The stored ones become float16, and replace no others.
+// tie drops the tensors that have all elements of another tensor, which replaces them. A stored one becomes float16, and replaces only
+// stored ones.
 func (n *Network) tie(stored map[string]bool) {
 	owner := make(map[string]tensor) // the tensor with the elements, by name in the layout
 	for _, t := range n.tensors {
