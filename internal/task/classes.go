@@ -338,7 +338,7 @@ func (t classes) Fuse(g Graph, outcomes []MemberOutcome, weights []float64, by *
 		case !do.absolute:
 			p = j.softmax(do, g.Op("Log", mean))
 		default: // no scale may revive a class with probability 0
-			p = g.Op("Mul", j.softmax(do, j.finiteLog(mean)), g.Sign(mean))
+			p = g.Op("Mul", j.softmax(do, j.finiteLog(mean)), j.Op("Sub", j.number(1), j.missing(mean)))
 			p = g.Op("Div", p, g.Sum(p))
 		}
 		p = do.corrected(j, p)

@@ -1,5 +1,7 @@
 package task
 
+import "slices"
+
 // Fusable is a task whose averaging can be expressed as ONNX operators. They do the work of [Task.Outcome], the average
 // and [Task.Values], in float32.
 type Fusable interface {
@@ -47,8 +49,6 @@ type Graph interface {
 	// AtLeast and AtMost add the larger and the smaller one of x and a bound.
 	AtLeast(x string, bound float32) string
 	AtMost(x string, bound float32) string
-	// Sign adds −1, 0 or 1.
-	Sign(x string) string
 	// Floats and Integral convert to float32 and to int64. True is 1.
 	Floats(x string) string
 	Integral(x string) string
@@ -75,15 +75,13 @@ type fusing struct {
 	weights []float64
 }
 
+// equal reports whether all members have the same weight.
+func (j fusing) equal() bool { return slices.Max(j.weights) == slices.Min(j.weights) }
+
 // average adds Σ w·x over the members. It adds values in a tree, so the rounding error grows only with the logarithm of
 // their number.
 func (j fusing) average(values []string) string {
-	terms := make([]string, len(values))
-	equal := true
-	for k, w := range j.weights {
-		equal = equal && w == j.weights[0]
-		terms[k] = values[k]
-	}
+	terms, equal := slices.Clone(values), j.equal()
 	switch {
 	case len(terms) == 1:
 		return terms[0]
@@ -142,26 +140,29 @@ func (j fusing) entropy(p string) string {
 	return j.Op("Sub", j.Op("Log", j.Op("Div", total, c)), mean)
 }
 
-// mostStacked is the largest number of values of an example, by all members, that stand together.
-const mostStacked = 1 << 15
+// mostBeside is the largest number of values of an example, by all members, that stand side by side.
+const mostBeside = 1 << 15
 
-// stacked adds the values [batch, width] of all members as one, [batch, members, width]. A small network takes little longer than some
-// operators for each member. It returns "" for many values, such as those of pixels, which would take more memory than the network.
-func (j fusing) stacked(values []string, width int) string {
-	if n := len(values); n > 1 && n*width <= mostStacked && !j.Dense() {
-		return j.Op("Reshape", j.Rowwise("Concat", values...), j.Integers(0, int64(n), int64(width)))
+// beside adds the values [batch, width] of all members as one, [batch, members·width], and as many copies of their average. A small
+// network takes little longer than some operators for each member. ncnn takes a third axis for the batch, so there are two. It returns ""
+// for many values, such as those of pixels, which would take more memory than the network.
+func (j fusing) beside(members []string, average string, width int) (all, copies string) {
+	if n := len(members); n < 2 || n*width > mostBeside || j.Dense() {
+		return "", ""
 	}
-	return ""
+	return j.Rowwise("Concat", members...), j.Rowwise("Concat", slices.Repeat([]string{average}, len(members))...)
 }
 
-// beside adds x, [batch, width], with the dimensions of a stacked value.
-func (j fusing) beside(x string, width int) string {
-	return j.Op("Reshape", x, j.Integers(0, 1, int64(width)))
-}
-
-// total adds Σ w·x over the members of a stacked value, [batch, width].
-func (j fusing) total(x string) string {
-	return j.Rowwise("Flatten", j.Sum(j.Op("Mul", x, j.Constant(float32s(j.weights), 1, int64(len(j.weights)), 1))))
+// total adds Σ w·x over the members and their values side by side, [batch, 1]. ncnn sums no product with a row.
+func (j fusing) total(x string, width int) string {
+	if j.equal() {
+		return j.Op("Div", j.Sum(x), j.number(float32(len(j.weights))))
+	}
+	var weights []float64
+	for _, w := range j.weights {
+		weights = append(weights, slices.Repeat([]float64{w}, width)...)
+	}
+	return j.Sum(j.Op("Mul", x, j.row(weights)))
 }
 
 // divergences adds the mutual information Σ w·KL(p_s ‖ p) over the members. It equals the entropy of the average p minus the average
@@ -171,8 +172,8 @@ func (j fusing) divergences(members []string, p string, width int) string {
 	terms := func(q, p string) string {
 		return j.Op("Mul", q, j.Op("Log", j.AtLeast(j.Op("Div", q, p), leastRatio)))
 	}
-	if all := j.stacked(members, width); all != "" {
-		return j.Sum(j.total(terms(all, j.beside(p, width))))
+	if all, copies := j.beside(members, p, width); all != "" {
+		return j.total(terms(all, copies), width)
 	}
 	divergences := make([]string, len(members))
 	for k, q := range members {

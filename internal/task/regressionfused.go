@@ -93,8 +93,10 @@ func (j fusing) squares(members []string, mean string, width int) string {
 		d := j.Op("Sub", x, mean)
 		return j.Op("Mul", d, d)
 	}
-	if all := j.stacked(members, width); all != "" {
-		return j.total(square(all, j.beside(mean, width)))
+	if width == 1 { // total adds over all values
+		if all, copies := j.beside(members, mean, width); all != "" {
+			return j.total(square(all, copies), width)
+		}
 	}
 	squares := make([]string, len(members))
 	for k, x := range members {
