@@ -197,8 +197,12 @@ func TestPortable(t *testing.T) {
 	}
 	none := &weights.Layout{}
 	ratio := node("Constant", "", nil, []string{"ratio"}, tensorAttribute("value", tensor("", Float, nil, []byte{0, 0, 0, 63})))
-	for _, passes := range [][]byte{node("Identity", "", []string{"a"}, []string{"y"}), node("Dropout", "", []string{"a", "ratio"}, []string{"y"})} {
-		nodes := [][]byte{ratio, node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"}), passes}
+	for _, passes := range [][][]byte{
+		{node("Identity", "", []string{"a"}, []string{"y"})},
+		{node("Identity", "", []string{"a"}, []string{"again"}), node("Identity", "", []string{"again"}, []string{"y"})},
+		{node("Dropout", "", []string{"a", "ratio"}, []string{"y"})},
+	} {
+		nodes := append([][]byte{ratio, node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"})}, passes...)
 		m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float), output("b", Float)})))
 		template, _, err := NewPortableTemplate(m, none)
 		if err != nil {
