@@ -138,6 +138,11 @@ func (h *halver) keep() error {
 	if len(h.kept) == 0 {
 		return nil
 	}
+	for _, out := range h.m.Graph.Outputs {
+		if v, ok := bodies[out.Name]; ok && v.ElemType == 0 {
+			bodies[out.Name] = out
+		}
+	}
 	h.types = types(h.m, bodies, noted(h.m))
 	for i := range h.m.Graph.Nodes {
 		n := &h.m.Graph.Nodes[i]
