@@ -226,7 +226,7 @@ func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 	case "If", "Loop", "Scan":
 		return 0
 	}
-	if n.Domain != "" || in >= len(n.Inputs) {
+	if n.Domain != "" && n.OpType != "ArrayFeatureExtractor" || in >= len(n.Inputs) { // skl2onnx names classes by it
 		return 0
 	}
 	return types[n.Inputs[in]]

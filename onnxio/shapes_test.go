@@ -215,3 +215,23 @@ func TestPortable(t *testing.T) {
 		}
 	}
 }
+
+// Types of what skl2onnx makes of classes, of sizes and of omitted outputs.
+func TestTypes(t *testing.T) {
+	labels := wire.AppendString(node("ArrayFeatureExtractor", "", []string{"classes", "most"}, []string{"labels"}), wire.NodeDomain, "ai.onnx.ml")
+	m := parse(t, encodeModel(graph([][]byte{
+		node("ArgMax", "", []string{"x"}, []string{"most"}),
+		labels,
+		node("LSTM", "", []string{"x", "w", "r"}, []string{"", "state", ""}),
+		node("SplitToSequence", "", []string{"x"}, []string{"parts"}),
+		node("SequenceLength", "", []string{"parts"}, []string{"count"}),
+		node("HannWindow", "", []string{"most"}, []string{"window"}),
+	}, [][]byte{tensor("classes", Int64, []int64{1}, make([]byte, 8)), tensor("x", Float, []int64{1}, make([]byte, 4))},
+		[][]byte{output("state", Float)})))
+	got := types(m, nil, nil)
+	for name, want := range map[string]ElemType{"labels": Int64, "": 0, "count": Int64, "window": Float, "state": Float} {
+		if got[name] != want {
+			t.Errorf("%q is %v, want %v", name, got[name], want)
+		}
+	}
+}
