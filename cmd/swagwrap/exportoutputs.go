@@ -32,7 +32,7 @@ type outputsRequest struct {
 	Verify bool // run the examples that the model has inside: the reply is empty
 }
 
-// An outputsReply comes back through standard output.
+// An outputsReply comes back as the last line of standard output: what ONNX Runtime loads may print there, too.
 type outputsReply struct {
 	Stored *reference.Stored
 	Why    string // there are none, or ""
@@ -60,6 +60,7 @@ func outputsCommand(a *app) *command {
 			if err != nil {
 				return err
 			}
+			fmt.Fprintln(a.Stdout) // ends a line that ONNX Runtime began
 			return json.NewEncoder(a.Stdout).Encode(reply)
 		},
 	}
@@ -97,10 +98,11 @@ func (r outputsRequest) elsewhere(ctx context.Context, words []string, path stri
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(request), &printed, &messages
 	err = child.Run()
 	reply, end := &outputsReply{}, howEnded(child.ProcessState, messages.String())
+	lines := bytes.Split(bytes.TrimSpace(printed.Bytes()), []byte("\n"))
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err == nil && json.Unmarshal(printed.Bytes(), reply) == nil:
+	case err == nil && json.Unmarshal(lines[len(lines)-1], reply) == nil && (r.Verify || reply.Stored != nil || reply.Why != ""):
 		return reply, nil
 	case end == "":
 		return nil, nil
