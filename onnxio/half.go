@@ -151,7 +151,8 @@ func (h *halver) keep() error {
 		}
 		for _, name := range n.Outputs {
 			if name != "" && h.types[name] == 0 {
-				return fmt.Errorf("node %q (%s): the graph does not show what type of tensor %q is, which float16 needs", n.Name, n.OpType, name)
+				return fmt.Errorf("node %q (%s): the graph does not show what type of tensor %q is, which float16 needs",
+					n.Name, n.OpType, name)
 			}
 		}
 		for _, name := range n.Reads() {
