@@ -107,8 +107,8 @@ func (e *Edit) unsqueeze(n *Node, axis string) {
 }
 
 // joinOutputs lets nodes give the outputs that an Identity or a Dropout at rest passes on. OpenVINO calls the values that such a node
-// joins by the first name in the alphabet.
-func joinOutputs(e *Edit) {
+// joins by the first name in the alphabet. joinOutputs reports whether it changed something.
+func joinOutputs(e *Edit) bool {
 	g, uses := e.m.Graph, e.m.uses()
 	outputs := make(map[string]bool)
 	for _, o := range g.Outputs {
@@ -136,6 +136,7 @@ func joinOutputs(e *Edit) {
 			}
 		}
 	}
+	return len(e.splices) > 0
 }
 
 // passes reports whether a node is an Identity or a Dropout at rest, which may have a ratio.

@@ -119,17 +119,21 @@ func (e *Edit) remove(n *Node, fields []wire.Span) {
 	}
 }
 
-// DisableDropout disables every Dropout of the main graph that was exported in training mode. Without its third
+// DisableDropout disables every Dropout that was exported in training mode, also in bodies of functions and control flow. Without its third
 // input, training_mode, Dropout passes its input on (https://onnx.ai/onnx/operators/onnx__Dropout.html). The second
 // input, the ratio, stays if it is given: [DropoutTemplate] needs it.
 func (e *Edit) DisableDropout() {
-	for i := range e.m.Graph.Nodes {
-		if n := &e.m.Graph.Nodes[i]; n.OpType == "Dropout" && n.Domain == "" && len(n.Inputs) > 2 {
-			keep := 2
-			if n.Inputs[1] == "" {
-				keep = 1
-			}
-			e.remove(n, n.inputs[keep:])
+	for _, p := range e.m.Places() {
+		n, main := p.Node, p.Graph == e.m.Graph
+		if n.OpType != "Dropout" || n.Domain != "" || len(n.Inputs) < 3 || main && e.m.dropout {
+			continue
+		}
+		keep := 2
+		if n.Inputs[1] == "" {
+			keep = 1
+		}
+		e.remove(n, n.inputs[keep:])
+		if main { // names inside a function are its own
 			e.dropUse(nil, n.Inputs[keep:]...)
 		}
 	}
@@ -144,9 +148,7 @@ func (m *Model) inference() (*Edit, error) {
 	for _, bn := range bns {
 		e.InferBatchNorm(bn)
 	}
-	if !m.dropout {
-		e.DisableDropout()
-	}
+	e.DisableDropout()
 	for _, at := range m.ours { // they are true of this model alone
 		e.splice(at, nil, nil)
 	}

@@ -279,6 +279,9 @@ func TestInference(t *testing.T) {
 	dropout := func(domain string, inputs ...string) []byte {
 		return wire.AppendString(node("Dropout", "drop", inputs, []string{"z", "mask"}), wire.NodeDomain, domain)
 	}
+	branch := func(inputs ...string) []byte {
+		return node("If", "if", []string{"c"}, []string{"w"}, graphAttribute("then_branch", graph([][]byte{dropout("", inputs...)}, nil, nil)))
+	}
 	mode := func(v uint64) []byte { return intAttribute("training_mode", v) }
 	for name, c := range map[string]struct{ before, after []byte }{
 		"batch norm":     {model(15, bn("y mean var", mode(1))), model(15, bn("y", mode(0)))},
@@ -286,6 +289,7 @@ func TestInference(t *testing.T) {
 		"at rest":        {model(15, bn("y", mode(0)), dropout("", "y", "ratio")), model(15, bn("y", mode(0)), dropout("", "y", "ratio"))},
 		"dropout":        {model(15, bn("y"), dropout("", "y", "ratio", "mode")), model(15, bn("y"), dropout("", "y", "ratio"))},
 		"no ratio":       {model(15, bn("y"), dropout("", "y", "", "mode")), model(15, bn("y"), dropout("", "y"))},
+		"branch":         {model(15, bn("y"), branch("y", "ratio", "mode")), model(15, bn("y"), branch("y", "ratio"))},
 		"other domain":   {model(15, dropout("com.example", "y", "a", "b")), model(15, dropout("com.example", "y", "a", "b"))},
 	} {
 		m := parse(t, c.before)

@@ -17,6 +17,16 @@ import (
 // (https://onnx.ai/onnx/operators/).
 var readsFloat = map[string][]int{"Resize": {1, 2}, "Upsample": {1}}
 
+// takesHalf has the first opsets in which operators take float16, of those that took float32 first.
+var takesHalf = map[string]int64{
+	"Celu":              28,
+	"CumSum":            14,
+	"IsInf":             20,
+	"NonMaxSuppression": math.MaxInt64,
+	"Range":             27,
+	"TfIdfVectorizer":   math.MaxInt64,
+}
+
 // Half returns a model that computes in float16: the same weights, inputs and outputs, with a Cast after each float32
 // value that the graph does not compute, and before each output. Values that float16 cannot hold become ±65504. The
 // runtime folds the Casts of weights when it loads the model.
@@ -33,8 +43,8 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 }
 
 // StoredHalf returns a graph that computes in float16, and the float32 tensors in it that must be stored as float16. Its float32 inputs
-// must be given in float16, too, and its outputs are float16. Recurrent layers, and nodes with graphs or functions inside, stay in float32
-// between Casts, because ONNX Runtime has no such operators in float16 for the processor.
+// must be given in float16, too, and its outputs are float16. Recurrent layers, nodes with graphs or functions inside, and operators whose
+// opset has no float16 stay in float32 between Casts. ONNX Runtime has no recurrent layers in float16 for the processor.
 //
 // A Reshape that changes no shape stands behind each Transpose that moves the first axis. Without it ONNX Runtime 1.32 ends the process on
 // x86-64 processors. Its optimiser casts the inputs of a MatMul to float32 and swaps this Cast with a Transpose before it. If it then does
@@ -63,6 +73,9 @@ func (t *Template) halved(l *weights.Layout, store bool) (*Template, map[string]
 		reshapings: map[int]string{},
 	}
 	h.taken = h.e.names()
+	for i := range m.Graph.Nodes {
+		h.taken[m.Graph.Nodes[i].Name] = true // ONNX Runtime refuses two nodes of one name
+	}
 	if store {
 		h.stored = storable(m)
 	}
@@ -87,7 +100,7 @@ type halver struct {
 	kept       map[*Node]bool  // nodes that compute in float32
 	types      map[string]ElemType
 	full       map[string]string // names in float32 of what kept nodes read in float16
-	taken      map[string]bool
+	taken      map[string]bool   // names of values and nodes
 	as         map[string]string // names in float16, of what has its own name in float32
 	given      map[string]string // those of outputs
 	low, high  string            // the largest numbers of float16
@@ -103,10 +116,10 @@ func (h *halver) name(s string) string {
 	return s
 }
 
-// keeps reports whether ONNX Runtime cannot compute a node in float16 on the processor.
+// keeps reports whether ONNX, or ONNX Runtime on the processor, has no such node in float16.
 func (h *halver) keeps(n *Node) bool {
 	nested := slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
-	return nested || n.Domain != "" && n.Domain != "ai.onnx" || h.store && n.recurrent()
+	return nested || n.Domain != "" || h.m.Opset < takesHalf[n.OpType] || h.store && n.recurrent()
 }
 
 // keep finds the nodes that stay in float32, and what they read.
@@ -125,6 +138,11 @@ func (h *halver) keep() error {
 	if len(h.kept) == 0 {
 		return nil
 	}
+	for _, out := range h.m.Graph.Outputs {
+		if v, ok := bodies[out.Name]; ok && v.ElemType == 0 {
+			bodies[out.Name] = out
+		}
+	}
 	h.types = types(h.m, bodies, noted(h.m))
 	for i := range h.m.Graph.Nodes {
 		n := &h.m.Graph.Nodes[i]
@@ -133,10 +151,14 @@ func (h *halver) keep() error {
 		}
 		for _, name := range n.Outputs {
 			if name != "" && h.types[name] == 0 {
-				return fmt.Errorf("node %q (%s): the graph does not show the type of %q, which float16 needs", n.Name, n.OpType, name)
+				return fmt.Errorf("node %q (%s): the graph does not show what type of tensor %q is, which float16 needs",
+					n.Name, n.OpType, name)
 			}
 		}
 		for _, name := range n.Reads() {
+			if from := h.m.Graph.Producer(name); from != nil && slices.Contains(sequences, from.OpType) {
+				return fmt.Errorf("node %q (%s) reads the sequence %q, which is not converted to float32", n.Name, n.OpType, name)
+			}
 			delete(h.stored, name)
 			if h.types[name] == Float {
 				h.full[name] = ""
@@ -145,6 +167,9 @@ func (h *halver) keep() error {
 	}
 	return nil
 }
+
+// sequences are operators that give no tensor.
+var sequences = []string{"Optional", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SplitToSequence"}
 
 // bodyType returns the type of output k of a node with graphs inside it, or 0.
 func (n *Node) bodyType(k int) ElemType {
@@ -164,7 +189,7 @@ func (n *Node) bodyType(k int) ElemType {
 // halve encodes the conversion of a value to float16, within its range.
 func (h *halver) halve(value, to string) []byte {
 	clipped := h.name(value + "_clipped")
-	cast := wire.Node("Cast", to, []string{clipped}, []string{to}, wire.Int("to", int64(Float16)))
+	cast := wire.Node("Cast", h.name(to+"_cast"), []string{clipped}, []string{to}, wire.Int("to", int64(Float16)))
 	const boundsAreInputs = 11
 	if h.m.Opset < boundsAreInputs {
 		return append(wire.Node("Clip", clipped, []string{value}, []string{clipped}, wire.Float("min", -largestHalf),
@@ -203,6 +228,8 @@ func (h *halver) convert() {
 		switch {
 		case n.OpType == "Cast" && to != nil && ElemType(to.Int) == Float:
 			h.e.setInt(n, "to", int64(Float16))
+		case n.OpType == "SequenceEmpty" && ElemType(n.Int("dtype", int64(Float))) == Float:
+			h.e.setInt(n, "dtype", int64(Float16))
 		case n.givesFloat() && !h.stored[n.Outputs[0]]:
 			h.after[i] = halved(n.Outputs[0])
 		}
@@ -236,7 +263,7 @@ func (h *halver) convert() {
 
 // whole encodes the conversion of a value to float32.
 func (h *halver) whole(value, to string) []byte {
-	return wire.Node("Cast", to+"_cast", []string{value}, []string{to}, wire.Int("to", int64(Float)))
+	return wire.Node("Cast", h.name(to+"_cast"), []string{value}, []string{to}, wire.Int("to", int64(Float)))
 }
 
 // apply edits the graph.
@@ -406,6 +433,10 @@ func (n *Node) givesFloat() bool {
 	case "ConstantOfShape": // its default is float zeros
 		v := n.attribute("value")
 		return v == nil || v.Tensor != nil && v.Tensor.ElemType == Float
+	case "BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix":
+		return ElemType(n.Int("output_datatype", int64(Float))) == Float
+	case "EyeLike":
+		return ElemType(n.Int("dtype", 0)) == Float
 	}
 	return false
 }

@@ -35,7 +35,7 @@ type Model struct {
 	mappings  []*weights.Mapping      // the mappings of all these files
 	irVersion wire.Span
 	ours      []wire.Span // properties that swagwrap wrote
-	dropout   bool        // see withDropout
+	dropout   bool        // see DropoutTemplate
 	nodes     int64       // see Signature
 	loops     bool
 	tensors   []*Tensor                 // of all graphs, in file order: see Tensors

@@ -164,7 +164,9 @@ func types(m *Model, known, noted map[string]Value) map[string]ElemType {
 	}
 	for i := range m.Graph.Nodes {
 		for k, name := range m.Graph.Nodes[i].Outputs {
-			give(name, m.Graph.Nodes[i].gives(k, types))
+			if name != "" { // an omitted input has no type
+				give(name, m.Graph.Nodes[i].gives(k, types))
+			}
 		}
 	}
 	return types
@@ -187,9 +189,9 @@ func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 			return Float
 		}
 		return 0
-	case "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor":
+	case "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "OptionalHasElement", "Or", "Xor":
 		return Bool
-	case "ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "Shape", "Size":
+	case "ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", "SequenceLength", "Shape", "Size":
 		return Int64
 	case "ConvInteger", "MatMulInteger":
 		return Int32
@@ -207,10 +209,14 @@ func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 		}
 	case "Cast":
 		return ElemType(n.Int("to", 0))
+	case "BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix":
+		return ElemType(n.Int("output_datatype", int64(Float)))
 	case "Bernoulli", "EyeLike", "RandomNormalLike", "RandomUniformLike":
 		if to := n.Int("dtype", 0); to != 0 {
 			return ElemType(to)
 		}
+	case "TfIdfVectorizer":
+		return Float
 	case "CastLike", "DequantizeLinear", "Where":
 		in = 1
 	case "OneHot", "QuantizeLinear":
@@ -220,7 +226,7 @@ func (n *Node) gives(k int, types map[string]ElemType) ElemType {
 	case "If", "Loop", "Scan":
 		return 0
 	}
-	if n.Domain != "" || in >= len(n.Inputs) {
+	if n.Domain != "" && n.OpType != "ArrayFeatureExtractor" || in >= len(n.Inputs) { // skl2onnx names classes by it
 		return 0
 	}
 	return types[n.Inputs[in]]

@@ -197,8 +197,12 @@ func TestPortable(t *testing.T) {
 	}
 	none := &weights.Layout{}
 	ratio := node("Constant", "", nil, []string{"ratio"}, tensorAttribute("value", tensor("", Float, nil, []byte{0, 0, 0, 63})))
-	for _, passes := range [][]byte{node("Identity", "", []string{"a"}, []string{"y"}), node("Dropout", "", []string{"a", "ratio"}, []string{"y"})} {
-		nodes := [][]byte{ratio, node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"}), passes}
+	for _, passes := range [][][]byte{
+		{node("Identity", "", []string{"a"}, []string{"y"})},
+		{node("Identity", "", []string{"a"}, []string{"again"}), node("Identity", "", []string{"again"}, []string{"y"})},
+		{node("Dropout", "", []string{"a", "ratio"}, []string{"y"})},
+	} {
+		nodes := append([][]byte{ratio, node("Relu", "", []string{"x"}, []string{"a"}), node("Neg", "", []string{"a"}, []string{"b"})}, passes...)
 		m := parse(t, encodeModel(graph(nodes, nil, [][]byte{output("y", Float), output("b", Float)})))
 		template, _, err := NewPortableTemplate(m, none)
 		if err != nil {
@@ -208,6 +212,26 @@ func TestPortable(t *testing.T) {
 		g := ran.Graph.Nodes[max(0, len(ran.Graph.Nodes)-2):]
 		if g[0].OpType != "Relu" || g[0].Outputs[0] != "y" || g[1].OpType != "Neg" || g[1].Inputs[0] != "y" {
 			t.Errorf("%+v, want two nodes that use y", g)
+		}
+	}
+}
+
+// Types of what skl2onnx makes of classes, of sizes and of omitted outputs.
+func TestTypes(t *testing.T) {
+	labels := wire.AppendString(node("ArrayFeatureExtractor", "", []string{"classes", "most"}, []string{"labels"}), wire.NodeDomain, "ai.onnx.ml")
+	m := parse(t, encodeModel(graph([][]byte{
+		node("ArgMax", "", []string{"x"}, []string{"most"}),
+		labels,
+		node("LSTM", "", []string{"x", "w", "r"}, []string{"", "state", ""}),
+		node("SplitToSequence", "", []string{"x"}, []string{"parts"}),
+		node("SequenceLength", "", []string{"parts"}, []string{"count"}),
+		node("HannWindow", "", []string{"most"}, []string{"window"}),
+	}, [][]byte{tensor("classes", Int64, []int64{1}, make([]byte, 8)), tensor("x", Float, []int64{1}, make([]byte, 4))},
+		[][]byte{output("state", Float)})))
+	got := types(m, nil, nil)
+	for name, want := range map[string]ElemType{"labels": Int64, "": 0, "count": Int64, "window": Float, "state": Float} {
+		if got[name] != want {
+			t.Errorf("%q is %v, want %v", name, got[name], want)
 		}
 	}
 }

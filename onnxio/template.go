@@ -85,11 +85,11 @@ func NewPortableTemplate(m *Model, l *weights.Layout) (t *Template, unknown []st
 	if t, err = m.template(l, func(e *Edit) { e.Simplify(); e.tensors = true }); err == nil {
 		t, err = t.withoutTraces(m.Path, l)
 	}
-	for _, change := range []func(e *Edit){joinOutputs, func(e *Edit) { nameNodes(e); unknown = e.addShapes() }} {
-		if err != nil {
-			return nil, nil, err
-		}
-		t, err = t.edited(m.Path, l, change)
+	for joined := true; joined && err == nil; { // of several Identities in a row, the first gives the output then
+		t, err = t.edited(m.Path, l, func(e *Edit) { joined = joinOutputs(e) })
+	}
+	if err == nil {
+		t, err = t.edited(m.Path, l, func(e *Edit) { nameNodes(e); unknown = e.addShapes() })
 	}
 	return t, unknown, err
 }

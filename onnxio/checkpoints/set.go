@@ -398,7 +398,7 @@ var quantised = map[string]bool{
 	"DequantizeLinear": true, "QuantizeLinear": true, "DynamicQuantizeLinear": true, "MatMulNBits": true,
 }
 
-// random are the operators that draw numbers in every run. Dropout is not in the list, because it is switched off.
+// random are the operators that draw numbers in every run. Dropout is not in the list: [onnxio.Edit.DisableDropout] switches it off.
 var random = map[string]bool{
 	"RandomNormal":      true,
 	"RandomNormalLike":  true,

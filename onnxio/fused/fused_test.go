@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -263,6 +264,45 @@ func TestNoNodeReadsAnOutput(t *testing.T) {
 	}
 	if ops["Neg"] != 1 || ops["Abs"] != 1 || ops["Identity"] != 2 {
 		t.Errorf("operators %v", ops)
+	}
+}
+
+// An input may have a name like those of operators that average. It may not have one like those of members.
+func TestNamesOfInputs(t *testing.T) {
+	for name, want := range map[string]string{
+		"average/Neg_2":  "",
+		"shared":         "",
+		"member-000/x":   `m.onnx: tensor "member-000/x": an input whose name`,
+		"shared/running": `m.onnx: tensor "shared/running": an input whose name`,
+	} {
+		value := func(num wire.Number, name string) []byte {
+			return wire.AppendBytes(nil, num, wire.Value(name, onnxio.Float, []int64{-1, 3}, nil))
+		}
+		graph := slices.Concat(wire.Node("Abs", "abs", []string{name}, []string{"y"}), value(wire.GraphInput, name), value(wire.GraphOutput, "y"))
+		opset := wire.AppendBytes(nil, wire.ModelOpset, wire.AppendVarint(nil, wire.OpsetVersion, 17))
+		m, err := onnxio.Parse("m.onnx", wire.AppendBytes(append(wire.AppendVarint(nil, wire.ModelIR, 8), opset...), wire.ModelGraph, graph))
+		if err != nil {
+			t.Fatal(err)
+		}
+		none := &weights.Layout{}
+		template, err := onnxio.NewWholeTemplate(m, none)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := fused.NewNetwork("m.onnx", template, none, m.FeedInputs(), "y")
+		if err != nil {
+			t.Fatal(err)
+		}
+		model, err := fused.New([]*fused.Network{n}, []fused.Member{{}}, fused.Options{})
+		if err != nil || want != "" {
+			if err == nil || want == "" || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+			continue
+		}
+		if op := model.Op("Neg", model.Scores(0)); op == name {
+			t.Errorf("an operator gives the input %s", name)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -71,8 +72,8 @@ type Model struct {
 	infos     []byte                    // what is known of the values of both blocks
 	calls     []map[[2]string]string    // new names of its functions
 	functions []sharedFunction
-	bySum     map[[sha256.Size]byte]string // names of shared constants
-	called    map[[2]string]bool           // domains and names that functions already have
+	bySum     map[content]string // names of shared constants
+	called    map[[2]string]bool // domains and names that functions already have
 }
 
 // block is operators with their constants.
@@ -127,6 +128,15 @@ type sharedTensor struct {
 	tensor
 }
 
+// ownName matches names of tensors, and of what nodes of members give.
+var ownName = regexp.MustCompile(`^(member|mean|shared)(-\d+)?/`)
+
+// content identifies the content of a constant, and the type in which it is stored.
+type content struct {
+	sum  [sha256.Size]byte
+	elem onnxio.ElemType
+}
+
 type sharedFunction struct {
 	network int
 	*onnxio.Graph
@@ -142,7 +152,7 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 		ir:       4,
 		taken:    make(map[string]bool),
 		given:    map[string]string{},
-		bySum:    make(map[[sha256.Size]byte]string),
+		bySum:    make(map[content]string),
 		called:   make(map[[2]string]bool),
 	}
 	if len(members) == 0 {
@@ -152,6 +162,14 @@ func New(networks []*Network, members []Member, opts Options) (*Model, error) {
 		m.ir = max(m.ir, n.ir)
 		if err := m.merge(n); err != nil {
 			return nil, err
+		}
+	}
+	for _, v := range m.inputs {
+		if ownName.MatchString(v.Name) {
+			return nil, networks[0].fail(v.Name, &onnxio.Error{
+				What: "an input whose name begins like those of members",
+				Hint: "export the checkpoints with another name for this input",
+			})
 		}
 	}
 	for _, member := range members {
@@ -249,11 +267,11 @@ func (m *Model) share(i int, n *Network) {
 		case t.fill != nil || t.own && (t.entry.Role == weights.Parameter || !same(m.members, i, t.entry)):
 			continue
 		case !t.own:
-			if twin, ok := m.bySum[t.sum]; ok {
+			if twin, ok := m.bySum[content{t.sum, t.elem}]; ok {
 				known[t.name] = twin
 				continue
 			}
-			m.bySum[t.sum] = sharedName("shared", i, t.name)
+			m.bySum[content{t.sum, t.elem}] = sharedName("shared", i, t.name)
 		}
 		s := sharedTensor{sharedName("shared", i, t.name), i, t}
 		m.shared = append(m.shared, s)

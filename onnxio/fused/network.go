@@ -1,6 +1,7 @@
 package fused
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -57,6 +58,12 @@ type tensor struct {
 // NewNetwork reads the graph of t, which [onnxio.NewWholeTemplate] made. It keeps the nodes that the named output
 // needs. l is the layout of the members' vectors, and inputs are the inputs of the network.
 func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string) (*Network, error) {
+	return newNetwork(path, t, l, inputs, output, nil)
+}
+
+// newNetwork is NewNetwork of a graph in which the stored tensors become float16.
+func newNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string,
+	stored map[string]bool) (*Network, error) {
 	n := &Network{
 		path:       path,
 		inputs:     inputs,
@@ -76,7 +83,7 @@ func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onn
 	if err != nil {
 		return nil, n.fail("", err)
 	}
-	n.tie()
+	n.tie(stored)
 	return n, n.check()
 }
 
@@ -87,7 +94,7 @@ func NewHalf(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio
 	if err != nil {
 		return nil, (&Network{path: path}).fail("", err)
 	}
-	n, err := NewNetwork(path, half, l, inputs, output)
+	n, err := newNetwork(path, half, l, inputs, output, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +128,7 @@ func NewHalf(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio
 func (n *Network) fail(tensor string, err error) error {
 	var e *onnxio.Error
 	if errors.As(err, &e) {
-		e.Path = n.path
+		e.Path, e.Tensor = n.path, cmp.Or(e.Tensor, tensor)
 		return e
 	}
 	return &onnxio.Error{Path: n.path, Tensor: tensor, What: "cannot be part of one model", Err: err}
@@ -263,8 +270,9 @@ func (n *Network) sum(t tensor) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// tie drops the tensors that have all elements of another tensor, which replaces them.
-func (n *Network) tie() {
+// tie drops the tensors that have all elements of another tensor, which replaces them. A stored one becomes float16, and replaces only
+// stored ones.
+func (n *Network) tie(stored map[string]bool) {
 	owner := make(map[string]tensor) // the tensor with the elements, by name in the layout
 	for _, t := range n.tensors {
 		if t.own && t.entry.Tied == "" {
@@ -275,7 +283,7 @@ func (n *Network) tie() {
 	n.tensors = slices.DeleteFunc(n.tensors, func(t tensor) bool {
 		o, known := owner[t.entry.Tied]
 		switch {
-		case !t.own || t.entry.Tied == "" || !known:
+		case !t.own || t.entry.Tied == "" || !known || stored[t.name] != stored[o.name]:
 			return false
 		case t.entry.Transposed:
 			n.transposed[t.name] = o

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
@@ -124,8 +125,13 @@ func (m *Model) unused(op string) string {
 	if m.building == &m.before {
 		where = "input"
 	}
-	m.building.count++
-	return fmt.Sprintf("%s/%s_%d", where, op, m.building.count)
+	for {
+		m.building.count++
+		name := fmt.Sprintf("%s/%s_%d", where, op, m.building.count)
+		if !slices.ContainsFunc(m.inputs, func(v onnxio.Value) bool { return v.Name == name }) {
+			return name
+		}
+	}
 }
 
 // encodeNode encodes an operator, which has the name of its output, as a field of a graph.
