@@ -62,18 +62,24 @@ input shows.
 				return o.doctor(ctx)
 			}
 			words := flags.Table{library, providers}.Words(runtimeFlags...)
-			if _, err := (outputsRequest{Name: args[0], Verify: true}).elsewhere(ctx, words, args[0]); err != nil {
+			reply, err := outputsRequest{Name: args[0], Verify: true}.elsewhere(ctx, words, args[0])
+			switch {
+			case err != nil:
 				return err
-			}
-			if o.runtime != "" {
+			case o.runtime != "":
 				folder, err := tempfile.Folder()
 				if err != nil {
 					return console.BadOutput(err)
 				}
 				defer tempfile.Remove(folder)
 				return open.VerifyModelIn(ctx, o.Opener, how, args[0], o.runtime, folder)
+			case reply == nil: // for an error of the right kind
+				return open.VerifyModel(ctx, o.Opener, how, args[0])
 			}
-			return open.VerifyModel(ctx, o.Opener, how, args[0])
+			for line := range strings.Lines(reply.messages) {
+				o.Logf("%s", strings.TrimSuffix(line, "\n"))
+			}
+			return nil
 		},
 	}
 }

@@ -29,13 +29,15 @@ const outputsName = "outputs"
 type outputsRequest struct {
 	Name   string // of the model in messages
 	Of     open.OutputsOf
-	Verify bool // run the examples that the model has inside: the reply is empty
+	Verify bool // run the examples that the model has inside: the reply has the messages
 }
 
 // An outputsReply comes back as the last line of standard output: what ONNX Runtime loads may print there, too.
 type outputsReply struct {
 	Stored *reference.Stored
 	Why    string // there are none, or ""
+
+	messages string // on standard error
 }
 
 func outputsCommand(a *app) *command {
@@ -97,7 +99,7 @@ func (r outputsRequest) elsewhere(ctx context.Context, words []string, path stri
 	var printed, messages bytes.Buffer
 	child.Stdin, child.Stdout, child.Stderr = bytes.NewReader(request), &printed, &messages
 	err = child.Run()
-	reply, end := &outputsReply{}, howEnded(child.ProcessState, messages.String())
+	reply, end := &outputsReply{messages: messages.String()}, howEnded(child.ProcessState, messages.String())
 	lines := bytes.Split(bytes.TrimSpace(printed.Bytes()), []byte("\n"))
 	switch {
 	case ctx.Err() != nil:
