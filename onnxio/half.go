@@ -118,8 +118,7 @@ func (h *halver) name(s string) string {
 
 // keeps reports whether ONNX, or ONNX Runtime on the processor, has no such node in float16.
 func (h *halver) keeps(n *Node) bool {
-	nested := slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
-	return nested || n.Domain != "" || h.m.Opset < takesHalf[n.OpType] || h.store && n.recurrent()
+	return n.Nested() || n.Domain != "" || h.m.Opset < takesHalf[n.OpType] || h.store && n.recurrent()
 }
 
 // keep finds the nodes that stay in float32, and what they read.
@@ -192,18 +191,19 @@ func (h *halver) halve(value, to string) []byte {
 	cast := wire.Node("Cast", h.name(to+"_cast"), []string{clipped}, []string{to}, wire.Int("to", int64(Float16)))
 	const boundsAreInputs = 11
 	if h.m.Opset < boundsAreInputs {
-		return append(wire.Node("Clip", clipped, []string{value}, []string{clipped}, wire.Float("min", -largestHalf),
-			wire.Float("max", largestHalf)), cast...)
+		return append(wire.Node("Clip", clipped, []string{value}, []string{clipped}, wire.Float("min", -LargestHalf),
+			wire.Float("max", LargestHalf)), cast...)
 	}
 	if h.low == "" {
 		h.low, h.high = h.name("swagwrap_lowest_half"), h.name("swagwrap_highest_half")
-		h.e.addInitializer(h.low, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(-largestHalf)))
-		h.e.addInitializer(h.high, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(largestHalf)))
+		h.e.addInitializer(h.low, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(-LargestHalf)))
+		h.e.addInitializer(h.high, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(LargestHalf)))
 	}
 	return append(wire.Node("Clip", clipped, []string{value, h.low, h.high}, []string{clipped}), cast...)
 }
 
-const largestHalf = 65504
+// LargestHalf is the largest number of float16.
+const LargestHalf = 65504
 
 // convert writes the conversions.
 func (h *halver) convert() {
@@ -406,7 +406,7 @@ func masks(m *Model) map[string]bool {
 			v := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
 			least, most = min(least, v), max(most, v)
 		}
-		if least < -65504 && most <= 65504 { // false for NaN
+		if least < -LargestHalf && most <= LargestHalf { // false for NaN
 			found[name] = true
 		}
 	}
@@ -425,18 +425,10 @@ func masks(m *Model) map[string]bool {
 	return found
 }
 
-// givesFloat reports whether n gives float32 without reading any: a constant, or a value that it fills in.
+// makers are operators that give values without reading any of their type: constants, and what they fill in.
+var makers = []string{"BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow", "HannWindow", "MelWeightMatrix"}
+
+// givesFloat reports whether n gives float32 without reading any.
 func (n *Node) givesFloat() bool {
-	switch n.OpType {
-	case "Constant":
-		return n.constant != nil && n.constant.ElemType == Float || n.attribute("value_float") != nil || n.attribute("value_floats") != nil
-	case "ConstantOfShape": // its default is float zeros
-		v := n.attribute("value")
-		return v == nil || v.Tensor != nil && v.Tensor.ElemType == Float
-	case "BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix":
-		return ElemType(n.Int("output_datatype", int64(Float))) == Float
-	case "EyeLike":
-		return ElemType(n.Int("dtype", 0)) == Float
-	}
-	return false
+	return slices.Contains(makers, n.OpType) && n.gives(0, nil) == Float
 }

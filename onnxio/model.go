@@ -400,6 +400,11 @@ func (n *Node) Float(name string, preset float64) float64 {
 	return preset
 }
 
+// Nested reports whether graphs stand inside the node, as in control flow.
+func (n *Node) Nested() bool {
+	return slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
+}
+
 // attribute returns the node's attribute of that name, or nil.
 func (n *Node) attribute(name string) *Attribute {
 	for i := range n.Attributes {

@@ -65,18 +65,15 @@ func (j *Fused) Peak(ctx context.Context, e *infer.Engine, data dataset.Dataset)
 	return p, err
 }
 
-// LargestHalf is the largest number of float16.
-const LargestHalf = 65504
-
 // Err returns an error if float16 does not hold the number.
 func (p Peak) Err(path string) error {
-	if p.Value <= LargestHalf {
+	if p.Value <= onnxio.LargestHalf {
 		return nil
 	}
 	return &onnxio.Error{
 		Path:   path,
 		Tensor: p.Tensor,
-		What:   fmt.Sprintf("%.3g in member %d, and float16 holds numbers up to %d", p.Value, p.Member, LargestHalf),
+		What:   fmt.Sprintf("%.3g in member %d, and float16 holds numbers up to %d", p.Value, p.Member, onnxio.LargestHalf),
 		Hint:   "export the ensemble in float32",
 	}
 }

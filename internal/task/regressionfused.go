@@ -55,27 +55,26 @@ func (t regressionTask) Fuse(g Graph, outcomes []MemberOutcome, weights []float6
 		std := elementFor(n.Noise, k, 0) / u.Std
 		stds[k], shifts[k], noise[k] = u.Std, u.Mean, std*std
 	}
-	row := func(values []float64) string { return g.Constant(float32s(values), 1, int64(t.targets)) }
-	inUnits := func(x string) string { return g.Op("Mul", x, row(stds)) }
+	inUnits := func(x string) string { return g.Op("Mul", x, j.row(stds)) }
 	epistemic := j.squares(means, mean, t.targets)
 	aleatoric := ""
 	switch {
 	case variances != nil:
 		aleatoric = j.average(variances)
 	case n.Noise != nil: // the noise is repeated for each example of the batch
-		aleatoric = g.Op("Add", j.scale(mean, 0), row(noise))
+		aleatoric = g.Op("Add", j.scale(mean, 0), j.row(noise))
 	}
 	if by != nil {
 		factors := make([]float64, t.targets)
 		for k := range factors {
 			factors[k] = by.Factor(k)
 		}
-		epistemic = g.Op("Mul", epistemic, row(factors))
+		epistemic = g.Op("Mul", epistemic, j.row(factors))
 		if aleatoric != "" {
-			aleatoric = g.Op("Mul", aleatoric, row(factors))
+			aleatoric = g.Op("Mul", aleatoric, j.row(factors))
 		}
 	}
-	out := []Output{{"mean", g.Op("Add", inUnits(mean), row(shifts)), t.targets}}
+	out := []Output{{"mean", g.Op("Add", inUnits(mean), j.row(shifts)), t.targets}}
 	root := func(name, variance string) {
 		out = append(out, Output{name, inUnits(g.Op("Sqrt", variance)), t.targets})
 	}

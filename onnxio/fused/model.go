@@ -67,6 +67,7 @@ type Model struct {
 	known     []map[string]string       // of each network: the names of tensors that its members share
 	common    [][]*onnxio.Node          // of each network: nodes that compute the same for all members
 	computed  []map[string]string       // of each network: the names of what these nodes give
+	own       [][]*onnxio.Node          // of each network: the other nodes, which each member has
 	values    []map[string]onnxio.Value // of each network: what its members compute, by the names in the network
 	unshaped  []string                  // see Unshaped
 	infos     []byte                    // what is known of the values of both blocks
@@ -301,10 +302,13 @@ func shareNodes(m *Model, i int, n *Network) {
 		_, input := inputs[name]
 		return tensor || input || computed[name] != "" || name == ""
 	}
-	var common []*onnxio.Node
+	var common, own []*onnxio.Node
 	for _, d := range n.nodes {
-		inner := slices.ContainsFunc(d.Attributes, func(a onnxio.Attribute) bool { return len(a.Graphs) > 0 })
-		if tensorOf(d) != nil || inner || d.Outputs[0] == "" || slices.ContainsFunc(d.Inputs, func(in string) bool { return !shared(in) }) {
+		if tensorOf(d) != nil {
+			continue
+		}
+		if d.Nested() || d.Outputs[0] == "" || slices.ContainsFunc(d.Inputs, func(in string) bool { return !shared(in) }) {
+			own = append(own, d)
 			continue
 		}
 		common = append(common, d)
@@ -313,7 +317,7 @@ func shareNodes(m *Model, i int, n *Network) {
 		}
 	}
 	delete(computed, "")
-	m.common, m.computed = append(m.common, common), append(m.computed, computed)
+	m.common, m.own, m.computed = append(m.common, common), append(m.own, own), append(m.computed, computed)
 }
 
 // feedsOf maps the inputs of network i to the given values, one for each of the model's inputs.

@@ -322,12 +322,11 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 		entry := r.entries[tensor]
 		return weights.WriteTensor(w, entry, from[entry.Role.Vector()])
 	}
-	computed := m.computed[m.members[k].Network]
-	own := slices.DeleteFunc(slices.Clone(r.nodes), func(d *onnxio.Node) bool { return tensorOf(d) != nil || computed[d.Outputs[0]] != "" })
-	if err := s.nodes(r, own, fill); err != nil {
+	i := m.members[k].Network
+	if err := s.nodes(r, m.own[i], fill); err != nil {
 		return err
 	}
-	return s.write(valueInfo(m.values[m.members[k].Network], own, r))
+	return s.write(valueInfo(m.values[i], m.own[i], r))
 }
 
 // nodes adds nodes under their new names.

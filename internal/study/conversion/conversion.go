@@ -94,7 +94,7 @@ func (s *Study) Run(ctx context.Context, full, low *ensemble.Fused, name string)
 			return nil, err
 		}
 		notes = append(notes, fmt.Sprintf("the largest number in the members is %.3g (%s), and float16 holds %d", peak.Value,
-			peak.Tensor, ensemble.LargestHalf))
+			peak.Tensor, onnxio.LargestHalf))
 	}
 	sides := []*side{{name: "float32"}, {name: name}}
 	for i, of := range []*ensemble.Fused{full, low} {
